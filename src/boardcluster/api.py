@@ -261,6 +261,7 @@ class Cluster:
         pairs: int = PAIRS_LEAST,
         seed: int | None = None,
         out: AnyPath | None = None,
+        tainted: bool = False,
         resume: bool = False,
         new: bool = False,
     ) -> TuneOutcome:
@@ -280,6 +281,7 @@ class Cluster:
             pairs: fewest pairs of the proof, at least 5.
             seed: seed of all that is drawn; None for another one each time.
             out: the profile to write; None for a file in the state folder.
+            tainted: whether pairs that were too disturbed count, too.
             resume: go on with the same, show it if it is finished, or begin.
             new: begin although one of the same is unfinished.
 
@@ -310,6 +312,7 @@ class Cluster:
             main=main,
             start=Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN,
             out=_path(out),
+            tainted=tainted,
         )
         return run_tuning(self.home, order, cache=self.cache, follow=self._follow, cwd=Path.cwd())
 

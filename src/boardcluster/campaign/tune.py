@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 
 from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, compare
 from boardcluster.campaign.begin import Start, new_campaign_id
@@ -13,12 +15,19 @@ from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.follow import Follower, each_health_once
 from boardcluster.campaign.submit import UserProgram, check_program
 from boardcluster.campaign.tune_order import (
+    PAIRS_LEAST,
     TuneOrder,
     TunePlan,
     checked_settings,
     plan_tuning,
 )
-from boardcluster.campaign.tune_runs import ProgramRuns, TuneRuns, TuneTools, WorkloadRuns
+from boardcluster.campaign.tune_runs import (
+    PairRun,
+    ProgramRuns,
+    TuneRuns,
+    TuneTools,
+    WorkloadRuns,
+)
 from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.lock import driver_lock
@@ -163,7 +172,7 @@ def run_tuning(
             if (took := _typical_seconds(store, planned)) is not None:
                 _refuse_small_budget(order.budget_seconds, took, order.pairs, go_on="")
             record = _found_record(home, order, planned)  # 2
-            if record.end is not None:
+            if record.end is not None and not _can_be_judged(record, order):
                 return _outcome(record, None)
             planned = replace(planned, request=record.request, budget_seconds=order.budget_seconds)
             seen = each_health_once(follow)
@@ -177,10 +186,22 @@ def run_tuning(
                     store=store,
                     declared=declared,
                     cluster=cluster,
+                    clock=monotonic,
                 )
                 life = _Life(tools, planned, record, _runs(tools, record, cwd))
-                reason = life.search()  # 3, 4
-                return life.prove(reason, order.out)  # 5, 6
+                with _telling_how_to_go_on():
+                    reason = life.search()  # 3, 4
+                    return life.prove(reason, order)  # 5, 6
+
+
+@contextlib.contextmanager
+def _telling_how_to_go_on() -> Iterator[None]:
+    """Say at Ctrl-C or SIGTERM how a tuning goes on."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as error:
+        error.add_note("go on with the same command and --continue")
+        raise
 
 
 def _typical_seconds(store: Store, planned: TunePlan) -> float | None:
@@ -349,7 +370,7 @@ class _Life:
         took = f", {ran.seconds:.1f} s" if ran.outcome is Outcome.OK else f": {ran.reason}"
         self._follow.line(f"run {len(record.runs)}: {ran.outcome}{took}")
 
-    def prove(self, reason: str, out: Path | None) -> TuneOutcome:
+    def prove(self, reason: str, order: TuneOrder) -> TuneOutcome:
         """Prove the best against the base, and write the profile if it takes less."""
         record = self._record
         best = record.proof.candidate if record.proof else Standing(record).best
@@ -365,12 +386,11 @@ class _Life:
             record.add(ProofPlan(campaign=campaign, candidate=best, pairs=pairs))
             self._follow.line(f"proof: {pairs} pairs of the best and the base")
         candidate = record.candidates[best]
-        own, base = self._runs.prove(candidate, record)
-        ratio = compare(own, base) if own and base else None
-        shown = ratio is not None and ratio.verdict is EffectVerdict.LOWER
-        result = _result(record, ratio, reason)
-        if ratio is not None and shown:
-            path = self._write(candidate, result, out)
+        runs = self._runs.prove(candidate, record)
+        ratio = _compared(runs, tainted=order.tainted)
+        result = _result(record, ratio, reason, runs, tainted=order.tainted)
+        if ratio is not None and ratio.verdict is EffectVerdict.LOWER:
+            path = self._write(candidate, result, order.out)
             result = replace(
                 result, profile=str(path), words=f"{result.words}; the profile is {path}"
             )
@@ -400,17 +420,56 @@ class _Life:
         return path
 
 
-def _result(record: TuningRecord, ratio: MeasuredRatio | None, reason: str) -> ProofResult:
+def _can_be_judged(record: TuningRecord, order: TuneOrder) -> bool:
+    """Whether pairs that were made, and did not count, shall count now."""
+    without = record.end is not None and record.proof is not None and not record.end.verdict
+    return without and order.tainted
+
+
+def _compared(runs: Sequence[PairRun], *, tainted: bool) -> MeasuredRatio | None:
+    """Compare the best with the base; None unless enough whole pairs count."""
+    counted = [run for run in runs if tainted or not run.disturbed]
+    sides = [[run.value for run in counted if run.of_best is of_best] for of_best in (True, False)]
+    whole = {row.block for row in sides[0]} & {row.block for row in sides[1]}
+    if len(whole) < PAIRS_LEAST:
+        return None
+    own, base = ([row for row in side if row.block in whole] for side in sides)
+    return compare(own, base)
+
+
+def _result(
+    record: TuningRecord,
+    ratio: MeasuredRatio | None,
+    reason: str,
+    runs: Sequence[PairRun],
+    *,
+    tainted: bool,
+) -> ProofResult:
     """Say what the pairs show."""
     request, what = record.request, _OBJECTIVE_WORDS[record.request.objective]
+    planned = record.proof.pairs if record.proof else 0
     if ratio is None:
-        words = "no pair has two verified runs, so nothing was shown and no profile is written"
+        causes = list(dict.fromkeys(run.disturbed for run in runs if run.disturbed))
+        clean = [run for run in runs if tainted or not run.disturbed]
+        blocks = [
+            {r.value.block for r in clean if r.of_best is of_best} for of_best in (True, False)
+        ]
+        words = (
+            f"only {len(blocks[0] & blocks[1])} of {planned} pairs count, and {PAIRS_LEAST} are"
+            " needed, so nothing was shown and no profile is written"
+        )
+        if causes:
+            words += (
+                f"; disturbed by: {causes[0]}. Quiet the machine and tune again with --new, or count"
+                " them with --continue --tainted"
+            )
         return ProofResult(reason=reason, words=words)
     low, high = (ratio.interval.low, ratio.interval.high) if ratio.interval else (0.0, 0.0)
     against = Path(request.base).name
     words = f"{ratio.value:.2f} times the {what} of {against}"
     if ratio.interval:
-        words += f" ({low:.2f} to {high:.2f}, 95 %, {ratio.pairs} pairs)"
+        also = ", disturbed ones included" if tainted else ""
+        words += f" ({low:.2f} to {high:.2f}, 95 %, {ratio.pairs} pairs{also})"
     if ratio.verdict is not EffectVerdict.LOWER:
         words += f": not shown to be better, so no profile is written and {against} stays"
     return ProofResult(

@@ -83,6 +83,8 @@ class TuneOrder:
     """How to begin."""
     out: Path | None = None
     """The profile to write; None for a name of its own in the state folder."""
+    tainted: bool = False
+    """Whether runs of the proof that were too disturbed count, too."""
 
     @property
     def is_program(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,7 +42,7 @@ from boardcluster.tuning.record import (
     TuningRequest,
 )
 
-__all__ = ["ProgramRuns", "TuneRun", "TuneRuns", "TuneTools", "WorkloadRuns", "value_of"]
+__all__ = ["PairRun", "ProgramRuns", "TuneRun", "TuneRuns", "TuneTools", "WorkloadRuns", "value_of"]
 
 _LONGEST_SECONDS = 86_400.0
 _PROOF_TRIES = 3
@@ -66,7 +65,7 @@ class TuneTools:
     """The cluster."""
     cluster: VariantSwitcher
     """Keeps it in the variant of the base."""
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float]
     """Seconds, for the budget."""
 
 
@@ -88,16 +87,26 @@ class TuneRun:
     """Why it is not ok."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairRun:
+    """One run of a proof."""
+
+    value: RunValue
+    """What it took, with its place among the pairs."""
+    of_best: bool
+    """Whether it is the best's and not the base's."""
+    disturbed: str
+    """What disturbed it so much that it is out of its cell; empty if nothing did."""
+
+
 class TuneRuns(Protocol):
     """Makes runs of candidates."""
 
     def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run a candidate once; a limit stops it."""
 
-    def prove(
-        self, candidate: Candidate, record: TuningRecord
-    ) -> tuple[Sequence[RunValue], Sequence[RunValue]]:
-        """Run the pairs that the record plans; return the candidate's values and the base's."""
+    def prove(self, candidate: Candidate, record: TuningRecord) -> Sequence[PairRun]:
+        """Run the pairs that the record plans; return every verified run of them."""
 
 
 def value_of(objective: Objective, found: Measurement) -> float | None:
@@ -126,7 +135,7 @@ def _as_run(
     elif limit_seconds is not None and attempt.reason.startswith("stalled:"):
         outcome, seconds = Outcome.STOPPED, limit_seconds
         value = limit_seconds if request.objective is Objective.TIME else 0.0
-        reason = f"stopped after {limit_seconds:.0f} s: it cannot be the best any more"
+        reason = f"after {limit_seconds:.0f} s, as it cannot be the best any more"
     elif attempt.state is AttemptState.OK and found is not None:
         seconds, value = found.duration_seconds, value_of(request.objective, found) or 0.0
         outcome = Outcome.OK if value > 0 else Outcome.INVALID
@@ -274,9 +283,7 @@ class WorkloadRuns:
             watch=watch,
         )
 
-    def prove(
-        self, candidate: Candidate, record: TuningRecord
-    ) -> tuple[Sequence[RunValue], Sequence[RunValue]]:
+    def prove(self, candidate: Candidate, record: TuningRecord) -> Sequence[PairRun]:
         """Run the pairs: blocks of both cells, each in an order drawn from the seed."""
         store, proof = self._tools.store, record.proof
         if proof is None:
@@ -297,20 +304,20 @@ class WorkloadRuns:
                 self._run_trials(campaign.id, left, watch, None)
                 continue
             self._tools.cluster.look_again()
-        rows = [row for row in store.results(campaign.id) if _counts(row)]
-        own = [row for row in rows if candidate.settings.items() <= row.trial.settings.items()]
-        base = [row for row in rows if row not in own]
-
-        def values(results: Sequence[Result]) -> Sequence[RunValue]:
-            return observe(results, lambda found: value_of(self._request.objective, found))
-
-        return values(own), values(base)
+        found: list[PairRun] = []
+        for row in store.results(campaign.id):
+            of_best = candidate.settings.items() <= row.trial.settings.items()
+            found += _pair_runs(row, self._request.objective, of_best=of_best)
+        return found
 
 
-def _counts(row: Result) -> bool:
-    """Whether a run is verified and not too disturbed."""
-    ok = row.attempt is not None and row.attempt.state is AttemptState.OK
-    return ok and row.measurement is not None and in_cell(row.measurement)
+def _pair_runs(row: Result, objective: Objective, *, of_best: bool) -> Sequence[PairRun]:
+    """Return the one run of a proof that a result is; none if it has no verified value."""
+    if row.attempt is None or row.attempt.state is not AttemptState.OK or row.measurement is None:
+        return []
+    disturbed = "" if in_cell(row.measurement) else "; ".join(row.measurement.verdict_reasons)
+    values = observe([row], lambda found: value_of(objective, found))
+    return [PairRun(value=value, of_best=of_best, disturbed=disturbed) for value in values]
 
 
 def _between(begin_utc: str, end_utc: str) -> float:
@@ -386,9 +393,7 @@ class ProgramRuns:
         campaign = run.partition("/")[0].rpartition("-submit-")[0]
         return next(iter(self._tools.store.results(campaign)), None)
 
-    def prove(
-        self, candidate: Candidate, record: TuningRecord
-    ) -> tuple[Sequence[RunValue], Sequence[RunValue]]:
+    def prove(self, candidate: Candidate, record: TuningRecord) -> Sequence[PairRun]:
         """Run the pairs, each in an order drawn from the seed."""
         if record.proof is None:
             raise ValueError("a proof must be planned before it runs")
@@ -403,12 +408,13 @@ class ProgramRuns:
                     self._tools.follow.line(f"proof: pair {pair}, {one.id}")
                     ran = self.run(one, 0, None)
                     record.add(PairRecord(pair=pair, candidate=one.id, run=ran.run))
-        found: dict[str, list[RunValue]] = {candidate.id: [], BASE: []}
+        found: list[PairRun] = []
         for place, row in enumerate(record.pairs):
             result = self._result(row.run) if row.run else None
-            if result is None or not _counts(result):
+            if result is None:
                 continue
-            for value in observe([result], lambda m: value_of(self._request.objective, m)):
-                placed = replace(value, start=(record.request.id, 1), daemons="", block=row.pair)
-                found[row.candidate].append(replace(placed, position=place))
-        return found[candidate.id], found[BASE]
+            for run in _pair_runs(result, self._request.objective, of_best=row.candidate != BASE):
+                start = (record.request.id, 1)
+                value = replace(run.value, start=start, daemons="", block=row.pair, position=place)
+                found.append(replace(run, value=value))
+        return found

@@ -76,6 +76,9 @@ class TuneOptions:
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Seed of all that is drawn. Default: another one."),
     ] = None
+    tainted: Annotated[
+        bool, typer.Option("--tainted", help="Count pairs that were too disturbed, too.")
+    ] = False
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The profile to write. Default: a file in the state folder."),
@@ -153,6 +156,7 @@ def command(
         main=wanted.main_class,
         start=going.start,
         out=wanted.out,
+        tainted=wanted.tainted,
     )
     folder, store_folder = at.folder(), cache_folder(cache)
     require_cluster(folder, options=at.again)

@@ -27,7 +27,7 @@ BASE_SETTINGS = {"a.instances": "1", "a.fraction": "0.2", "a.compiler": "slow", 
 
 
 def row(name: str, kind: str, **changes: Any) -> Dimension:
-    fields = {"values": (), "low": 0.0, "high": 0.0} | changes
+    fields: dict[str, Any] = {"values": (), "low": 0.0, "high": 0.0} | changes
     tunable = Tunable(
         name=name,
         properties=(f"a.{name}",),

@@ -1,0 +1,392 @@
+"""``tune``: from what is asked for to a proof and a profile; on a made-up cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import make_energy
+from tests.unit.cli.desk import Desk, bad, good
+
+import boardcluster as bc
+from boardcluster.campaign.trial import TrialEnd
+from boardcluster.errors import CapacityError, ClusterError, RunError, SpecError, UsageError
+from boardcluster.records import AttemptState, Disturbance, Trial, Verdict
+from boardcluster.services.profile import build_profile
+from boardcluster.store import Store
+from boardcluster.tuning.record import read_records
+
+FAST = "-XX:TieredStopAtLevel=1"
+SMALL = ("tune", "wordcount", "--engine", "mapreduce", "--size", "64MB", "--seed", "3")
+
+
+def took(trial: Trial) -> float:
+    """What made-up runs take: the first compiler saves half, uber a tenth."""
+    work = 60.0 * trial.size_bytes / 64e6 + 6
+    if FAST in trial.settings.get("mapreduce.map.java.opts", ""):
+        work *= 0.5
+    if trial.settings.get("mapreduce.job.ubertask.enable") == "true":
+        work *= 0.9
+    noise = int(hashlib.sha256(trial.id.encode()).hexdigest()[:4], 16) / 0xFFFF - 0.5
+    return work * (1 + 0.04 * noise)
+
+
+@pytest.fixture
+def tuned(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    desk.seconds = took
+    clock = lambda: sum(took(trial) + 1 for trial in desk.ran)  # noqa: E731
+    monkeypatch.setattr("boardcluster.campaign.tune.monotonic", clock)
+    return desk
+
+
+def profile_of(desk: Desk) -> tuple[Path, dict[str, Any]]:
+    [path] = (desk.home / "tunings").glob("tuned-*.toml")
+    return path, tomllib.loads(path.read_text())
+
+
+def test_it_finds_proves_and_writes_a_profile_that_can_be_used(tuned: Desk) -> None:
+    done = tuned(*SMALL, "--budget", "19min")
+    assert done.exit_code == 0
+    assert "times the time of default" in done.stdout
+    path, written = profile_of(tuned)
+    assert f"the profile is {path}" in done.stdout.replace("\n", "")
+    assert written["base"] == "default"
+    assert FAST in written["mapred-site"]["mapreduce.map.java.opts"]
+    tag = written["tuned"]
+    assert tag["high"] < 0.9
+    assert (tag["workload"], tag["engine"], tag["kind"]) == ("wordcount", "mapreduce", "emulated")
+    assert tag["pairs"] >= 5
+    built = build_profile(str(path), replace(tuned.declared, profile=str(path)))
+    assert built.small_daemons
+    assert built.remarks == build_profile("default", tuned.declared).remarks
+    assert built.properties["mapred-site"]["mapreduce.map.java.opts"].count("-XX:") >= 2
+    assert built.settings.keys() == written["mapred-site"].keys() | written.get("hdfs-site", {})
+    assert "down" in tuned.calls
+    assert not tuned.is_up
+
+
+def test_the_proof_is_pairs_in_turn_of_a_campaign_of_its_own(tuned: Desk) -> None:
+    shown = tuned.json(*SMALL, "--budget", "19min")
+    search, proof = (row.id for row in tuned.campaigns())
+    assert shown["request"]["id"] == search
+    assert shown["tuning"]["proof"] == proof
+    pairs = [row.trial for row in tuned.results() if row.trial.campaign_id == proof]
+    blocks = [pairs[place : place + 2] for place in range(0, len(pairs), 2)]
+    assert len(blocks) == shown["proof"]["pairs"] >= 5
+    firsts = set()
+    for block in blocks:
+        assert {bool(trial.settings) for trial in block} == {True, False}
+        assert len({trial.repetition for trial in block}) == 1
+        firsts.add(bool(block[0].settings))
+    assert firsts == {True, False}, "the order is drawn"
+    assert shown["proof"]["value"] == pytest.approx(
+        shown["tuning"]["rows"][-1]["best_so_far"], abs=0.15
+    )
+
+
+def test_where_nothing_is_better_no_profile_is_written(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuned.seconds = lambda trial: took(replace(trial, settings={})) * (1.3 if trial.settings else 1)
+    done = tuned(*SMALL, "--budget", "18min")
+    assert done.exit_code == 0
+    assert "nothing was faster than default" in done.stdout
+    assert not list((tuned.home / "tunings").glob("*.toml"))
+    assert len(tuned.campaigns()) == 1
+
+
+def test_what_only_looked_better_is_not_believed(tuned: Desk) -> None:
+    def lucky(trial: Trial) -> float:
+        search = trial.campaign_id == tuned.campaigns()[0].id
+        return took(replace(trial, settings={})) * (0.8 if trial.settings and search else 1)
+
+    tuned.seconds = lucky
+    done = tuned(*SMALL, "--budget", "19min")
+    assert "not shown to be better, so no profile is written and default stays" in done.stdout
+    assert not list((tuned.home / "tunings").glob("*.toml"))
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, 9, 16, 21])
+def test_a_kill_loses_at_most_the_run_under_way(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    calm = tuned.run_trial
+
+    def killed(*given: Any, **named: Any) -> TrialEnd:
+        if len(tuned.ran) == after:
+            raise KeyboardInterrupt
+        return calm(*given, **named)
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", killed)
+    budget = ("--budget", "17min")
+    assert tuned(*SMALL, *budget).exit_code == 130
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", calm)
+    with pytest.raises(UsageError, match="is not finished"):
+        tuned(*SMALL, *budget)
+    done = tuned(*SMALL, *budget, "--continue")
+    assert done.exit_code == 0
+    states = [row.attempt.state for row in all_attempts(tuned) if row.attempt]
+    assert states.count(AttemptState.INVALID) == 1, "the one that was killed"
+    [record] = read_records(tuned.home)
+    assert len({row.run for row in record.runs}) == len(record.runs)
+    assert record.end is not None
+    ran = len(tuned.ran)
+    again = tuned(*SMALL, *budget, "--continue")
+    assert (len(tuned.ran), again.stdout) == (ran, done.stdout)
+
+
+def all_attempts(desk: Desk) -> Any:
+    with Store.open(desk.home, read_only=True) as store:
+        return store.results(all_attempts=True)
+
+
+def test_a_run_that_ended_before_it_was_noted_is_not_made_again(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError):
+        tuned(*SMALL, "--budget", "1min")
+    path = next((tuned.home / "tunings").glob("*.jsonl"))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"event": "run"' not in line))
+    tuned(*SMALL, "--budget", "17min", "--continue")
+    [record] = read_records(tuned.home)
+    assert len([t for t in tuned.ran if t.id == record.runs[0].run.partition("/")[0]]) == 1
+
+
+def test_a_small_budget_is_refused_with_the_arithmetic(tuned: Desk) -> None:
+    with pytest.raises(UsageError, match=r"5 pairs of two such runs .* together") as caught:
+        tuned(*SMALL, "--budget", "5min")
+    assert "--budget 15min --continue" in caught.value.hint
+    assert len(tuned.ran) == 1, "the base was measured to know"
+    with pytest.raises(UsageError, match="too small for one proof"):
+        tuned("tune", "wordcount", "--engine", "mapreduce", "--size", "64MB", "--budget", "5min")
+    assert len(tuned.ran) == 1, "now it is known beforehand"
+    done = tuned(*SMALL, "--budget", "17min", "--continue")
+    assert done.exit_code == 0
+
+
+def test_a_lost_node_costs_its_run_and_the_search_goes_on(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm = tuned.run_trial
+
+    def losing(live: Any, trial: Trial, *given: Any, **named: Any) -> TrialEnd:
+        end = calm(live, trial, *given, **named)
+        return bad(AttemptState.INVALID, lost="worker2") if len(tuned.ran) == 6 else end
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", losing)
+    tuned(*SMALL, "--budget", "18min")
+    [record] = read_records(tuned.home)
+    invalid = [row for row in record.runs if row.outcome == "invalid"]
+    assert [row.reason for row in invalid] == ["because"]
+    assert len(record.runs) > 8
+    assert sum(1 for call in tuned.calls if call not in {"attach", "down"}) == 2, "looked again"
+
+
+def test_one_failure_after_the_other_ends_it_with_the_cause(tuned: Desk) -> None:
+    tuned.ends["wordcount"] = bad()
+    with pytest.raises(RunError, match=r"one run after the other failed.*because: because"):
+        tuned(*SMALL, "--budget", "18min")
+    assert len(tuned.ran) == 2
+    tuned.ends.clear()
+    assert tuned(*SMALL, "--budget", "18min", "--continue").exit_code == 0
+
+
+def test_a_run_that_takes_too_long_is_stopped(tuned: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    calm, slow = tuned.run_trial, "mapreduce.map.speculative"
+
+    def limited(live: Any, trial: Trial, bench: Any, **named: Any) -> TrialEnd:
+        end = calm(live, trial, bench, **named)
+        limit = bench.policy.timeout_seconds
+        if trial.settings.get(slow) == "true" and limit < 3600:
+            words = f"stalled: not done after {limit} s"
+            return TrialEnd(state=AttemptState.INVALID, reason=words, measurement=None)
+        return end
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", limited)
+    tuned(*SMALL, "--budget", "18min")
+    [record] = read_records(tuned.home)
+    stopped = [row for row in record.runs if row.outcome == "stopped"]
+    assert stopped
+    assert all(row.seconds >= 20 and "cannot be the best" in row.reason for row in stopped)
+
+
+def test_dry_run_shows_the_space_and_changes_nothing(tuned: Desk) -> None:
+    before = tuned.files()
+    shown = tuned.json(*SMALL, "--dry-run")
+    assert tuned.files() - before <= {"cache"}
+    assert (shown["runs"], shown["run_seconds"]) == (None, None)
+    names = [row["tunable"]["name"] for row in shown["space"]]
+    assert "reduces" in names
+    assert "executors" not in names
+    assert any("MiB" in row["reason"] for row in shown["ruled_out"])
+    assert "upstream" in {row["id"] for row in shown["known"]}
+    tuned.is_up = True
+    tuned("run", "wordcount", "--engine", "mapreduce", "--size", "64MB")
+    shown = tuned.json(*SMALL, "--dry-run")
+    assert shown["run_seconds"] == pytest.approx(66, rel=0.05)
+    assert shown["proof_seconds"] == pytest.approx(shown["run_seconds"] * 11)
+    assert shown["runs"] == int((3600 - 12 * shown["run_seconds"]) / shown["run_seconds"])
+    assert "settings" in tuned(*SMALL, "--dry-run").stdout
+
+
+def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_path: Path) -> None:
+    campaign = tmp_path / "small.toml"
+    campaign.write_text("[campaign]\n")
+    for words, expected in (
+        (("wordcont",), "neither a workload nor a file; did you mean 'wordcount'"),
+        ((str(campaign),), "campaign file"),
+        (("hpl",), "no settings"),
+        (("wordcount", "--engine", "mpi"), "no settings for MPI"),
+        (("wordcount", "--objective", "energy"), "no power meter"),
+        (("wordcount", "--budget", "soon"), "--budget"),
+        (("wordcount", "--size", "0"), "--size"),
+        (("pi", "--size", "1MB"), "takes no input"),
+        (("wordcount", "--base", "fastest"), "unknown profile 'fastest'"),
+        (("wordcount", "--resume"), "no such tuning"),
+        (("wordcount", "--new", "--resume"), "contradict"),
+        (("wordcount", "--set", "x"), "NAME=VALUE"),
+        (("wordcount", "--out", str(tmp_path / "none" / "p.toml")), "no folder"),
+    ):
+        with pytest.raises((UsageError, SpecError)) as caught:
+            tuned("tune", *words)
+        assert expected in caught.value.message, words
+    assert tuned("tune", "wordcount", "--objective", "speed").exit_code == 2
+    assert tuned.ran == []
+    cluster = bc.open(home=tuned.home, cache=tmp_path / "cache")
+    for given in ({"objective": "speed"}, {"budget": "soon"}, {"resume": True, "new": True}):
+        with pytest.raises(UsageError):
+            cluster.tune("wordcount", **given)  # type: ignore[arg-type]
+
+
+def test_without_optuna_the_extra_is_named(tuned: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(UsageError, match="Optuna") as caught:
+        tuned(*SMALL)
+    assert "boardcluster[tune]" in caught.value.hint
+
+
+def test_energy_is_what_shall_be_little_if_asked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = "\n[[node_power]]\n"
+    del models
+    desk.seconds = took
+    clock = lambda: sum(took(trial) + 1 for trial in desk.ran)  # noqa: E731
+    monkeypatch.setattr("boardcluster.campaign.tune.monotonic", clock)
+
+    def metered(live: Any, trial: Trial, *given: Any, **named: Any) -> TrialEnd:
+        desk.ran.append(trial)
+        end = good(took(replace(trial, settings={})))
+        assert end.measurement is not None
+        energy = make_energy(energy_joules=10 * took(trial))
+        return replace(end, measurement=replace(end.measurement, energy=energy))
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", metered)
+    monkeypatch.setattr(
+        "boardcluster.campaign.tune.read_declared",
+        lambda _: replace(desk.declared, meters=("a meter",)),  # type: ignore[arg-type]
+    )
+    done = desk(*SMALL, "--objective", "energy", "--budget", "19min")
+    assert "times the energy of default" in done.stdout
+    assert profile_of(desk)[1]["tuned"]["high"] < 0.9
+
+
+def test_disturbed_pairs_count_only_if_asked(tuned: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    calm = tuned.run_trial
+
+    def disturbed(*given: Any, **named: Any) -> TrialEnd:
+        end = calm(*given, **named)
+        assert end.measurement is not None
+        steal = Disturbance(cause="throttling", share=0.5, adjustable=False)
+        measurement = replace(
+            end.measurement,
+            verdict=Verdict.TAINTED,
+            verdict_reasons=("throttled",),
+            disturbances=(steal,),
+        )
+        return replace(end, measurement=measurement)
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", disturbed)
+    done = tuned(*SMALL, "--budget", "19min")
+    assert "only 0 of 5 pairs count" in done.stdout
+    assert "throttled" in done.stdout
+    ran = len(tuned.ran)
+    done = tuned(*SMALL, "--budget", "19min", "--continue", "--tainted")
+    assert len(tuned.ran) == ran
+    assert "disturbed ones included" in done.stdout
+    assert profile_of(tuned)[1]["tuned"]["pairs"] == 5
+
+
+def test_a_tuned_profile_elsewhere_is_refused_or_remarked(tuned: Desk, tmp_path: Path) -> None:
+    out = tmp_path / "mine.toml"
+    tuned(*SMALL, "--budget", "19min", "--out", str(out))
+    text = out.read_text()
+    fewer = replace(tuned.declared, nodes=tuned.declared.nodes[:3], profile=str(out))
+    [remark] = [row for row in build_profile(str(out), fewer).remarks if "tuned on" in row]
+    assert "here are 2 workers" in remark
+    boards = replace(tuned.declared, kind="boards")
+    [remark] = [row for row in build_profile(str(out), boards).remarks if "tuned on" in row]
+    assert "of the kind emulated" in remark
+    assert "of the kind boards" in remark
+    document = tomllib.loads(text)
+    document["mapred-site"]["mapreduce.map.memory.mb"] = "65536"
+    rows = "\n".join(f'"{key}" = "{value}"' for key, value in document["mapred-site"].items())
+    out.write_text(f'base = "default"\n[tuned]\nkind = "emulated"\n["mapred-site"]\n{rows}\n')
+    with pytest.raises(CapacityError, match=r"mine.toml, which was tuned on .*65536 MiB"):
+        build_profile(str(out), tuned.declared)
+    out.write_text('base = "fastest"\n')
+    with pytest.raises(SpecError, match="base as one of default"):
+        build_profile(str(out), tuned.declared)
+
+
+def test_what_was_tuned_can_be_tuned_further(tuned: Desk, tmp_path: Path) -> None:
+    base = tmp_path / "base.toml"
+    base.write_text(
+        'source = "mine"\nbase = "default"\n["mapred-site"]\n'
+        '"mapreduce.job.ubertask.enable" = "true"\n"mapreduce.task.io.sort.factor" = "64"\n'
+    )
+    tuned(*SMALL, "--budget", "19min", "--base", str(base))
+    _, written = profile_of(tuned)
+    assert written["base"] == "default"
+    assert "mapreduce.task.io.sort.factor" in written["mapred-site"]
+    assert written["tuned"]["against"] == str(base)
+    assert {trial.profile for trial in tuned.ran} == {str(base)}
+
+
+def test_the_report_shows_it_and_leaves_the_search_out_of_the_rest(
+    tuned: Desk, tmp_path: Path
+) -> None:
+    shown = tuned.json(*SMALL, "--budget", "18min")
+    assert tuned("report", "--out", str(tmp_path / "report")).exit_code == 0
+    text = (tmp_path / "report" / "report.md").read_text()
+    assert "## Tuning" in text
+    assert "What each setting brought" in text
+    assert "compiler of tasks" in text
+    search = shown["request"]["id"]
+    runs = (tmp_path / "report" / "data").glob("*runs*")
+    assert all(search not in path.read_text() for path in runs)
+    assert json.loads(tuned("results", "--json").stdout)["results"], "they are all in the store"
+
+
+def test_ctrl_c_says_how_to_go_on(tuned: Desk) -> None:
+    tuned.ends["wordcount"] = KeyboardInterrupt()
+    cluster = bc.open(home=tuned.home, cache=tuned.home / "cache")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        cluster.tune("wordcount", engine="mapreduce", size="64 MB")
+    assert any("--continue" in note for note in caught.value.__notes__)
+
+
+def test_a_changed_cluster_is_not_gone_on_with(tuned: Desk) -> None:
+    with pytest.raises(UsageError):
+        tuned(*SMALL, "--budget", "1min")
+    file = tuned.home / "cluster.toml"
+    file.write_text(file.read_text().replace('memory = "', 'memory = "1', 1))
+    with pytest.raises((UsageError, ClusterError), match="cannot go on"):
+        tuned(*SMALL, "--continue")
