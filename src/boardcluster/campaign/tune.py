@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, compare
+from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, RunValue, compare
 from boardcluster.campaign.begin import Start, new_campaign_id
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.follow import Follower, each_health_once
-from boardcluster.campaign.submit import UserProgram, check_program
 from boardcluster.campaign.tune_order import (
     PAIRS_LEAST,
     TuneOrder,
@@ -155,9 +154,6 @@ def run_tuning(
         CapacityError: the driver's disk is full.
     """
     require_optuna()
-    if order.is_program and Path(order.target).is_file():
-        engine = order.chosen_engine
-        check_program(UserProgram(engine=engine, path=Path(order.target), arguments=()))
     if order.out is not None and not order.out.absolute().parent.is_dir():
         raise UsageError(
             f"there is no folder {order.out.absolute().parent}", hint="make it, or choose another"
@@ -387,8 +383,12 @@ class _Life:
             self._follow.line(f"proof: {pairs} pairs of the best and the base")
         candidate = record.candidates[best]
         runs = self._runs.prove(candidate, record)
-        ratio = _compared(runs, tainted=order.tainted)
-        result = _result(record, ratio, reason, runs, tainted=order.tainted)
+        own, base = _whole_pairs(runs, tainted=order.tainted)
+        ratio = compare(own, base) if len(own) >= PAIRS_LEAST else None
+        if ratio is None:
+            result = ProofResult(reason=reason, words=_too_few(len(own), record.proof, runs))
+        else:
+            result = _result(record, ratio, reason, tainted=order.tainted)
         if ratio is not None and ratio.verdict is EffectVerdict.LOWER:
             path = self._write(candidate, result, order.out)
             result = replace(
@@ -426,44 +426,37 @@ def _can_be_judged(record: TuningRecord, order: TuneOrder) -> bool:
     return without and order.tainted
 
 
-def _compared(runs: Sequence[PairRun], *, tainted: bool) -> MeasuredRatio | None:
-    """Compare the best with the base; None unless enough whole pairs count."""
+def _whole_pairs(
+    runs: Sequence[PairRun], *, tainted: bool
+) -> tuple[Sequence[RunValue], Sequence[RunValue]]:
+    """Return what the best and the base took in the pairs of which both runs count."""
     counted = [run for run in runs if tainted or not run.disturbed]
-    sides = [[run.value for run in counted if run.of_best is of_best] for of_best in (True, False)]
-    whole = {row.block for row in sides[0]} & {row.block for row in sides[1]}
-    if len(whole) < PAIRS_LEAST:
-        return None
-    own, base = ([row for row in side if row.block in whole] for side in sides)
-    return compare(own, base)
+    own = {run.value.block: run.value for run in counted if run.of_best}
+    base = {run.value.block: run.value for run in counted if not run.of_best}
+    whole = sorted(own.keys() & base.keys())
+    return [own[pair] for pair in whole], [base[pair] for pair in whole]
+
+
+def _too_few(counted: int, proof: ProofPlan | None, runs: Sequence[PairRun]) -> str:
+    """Say that too few pairs count, and why."""
+    planned = proof.pairs if proof else 0
+    words = (
+        f"only {counted} of {planned} pairs count, and {PAIRS_LEAST} are needed, so nothing was"
+        " shown and no profile is written"
+    )
+    if causes := [run.disturbed for run in runs if run.disturbed]:
+        words += (
+            f"; disturbed by: {causes[0]}. Quiet the machine and tune again with --new, or count"
+            " such pairs with --continue --tainted"
+        )
+    return words
 
 
 def _result(
-    record: TuningRecord,
-    ratio: MeasuredRatio | None,
-    reason: str,
-    runs: Sequence[PairRun],
-    *,
-    tainted: bool,
+    record: TuningRecord, ratio: MeasuredRatio, reason: str, *, tainted: bool
 ) -> ProofResult:
     """Say what the pairs show."""
     request, what = record.request, _OBJECTIVE_WORDS[record.request.objective]
-    planned = record.proof.pairs if record.proof else 0
-    if ratio is None:
-        causes = list(dict.fromkeys(run.disturbed for run in runs if run.disturbed))
-        clean = [run for run in runs if tainted or not run.disturbed]
-        blocks = [
-            {r.value.block for r in clean if r.of_best is of_best} for of_best in (True, False)
-        ]
-        words = (
-            f"only {len(blocks[0] & blocks[1])} of {planned} pairs count, and {PAIRS_LEAST} are"
-            " needed, so nothing was shown and no profile is written"
-        )
-        if causes:
-            words += (
-                f"; disturbed by: {causes[0]}. Quiet the machine and tune again with --new, or count"
-                " them with --continue --tainted"
-            )
-        return ProofResult(reason=reason, words=words)
     low, high = (ratio.interval.low, ratio.interval.high) if ratio.interval else (0.0, 0.0)
     against = Path(request.base).name
     words = f"{ratio.value:.2f} times the {what} of {against}"

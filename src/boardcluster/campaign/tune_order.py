@@ -13,6 +13,7 @@ from boardcluster import __version__
 from boardcluster.campaign.begin import Start
 from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.request import single_workload
+from boardcluster.campaign.submit import UserProgram, check_program
 from boardcluster.campaign.trial_jobs import check_spark_fits
 from boardcluster.errors import BoardclusterError, CapacityError, UsageError
 from boardcluster.records import ClusterSpec, Engine
@@ -196,7 +197,11 @@ def _request(
             f"a proof of {order.pairs} pairs; allowed: at least {PAIRS_LEAST}",
             hint="allow more pairs, or leave the number out",
         )
+    if order.is_program:
+        _check_program_order(order)
     engine = order.chosen_engine
+    if order.is_program:
+        check_program(UserProgram(engine=engine, path=Path(order.target), arguments=()))
     if order.objective is not Objective.TIME and not (declared.meters or declared.power_models):
         raise UsageError(
             f"the objective {order.objective} needs the energy of every run, but the cluster has no"
@@ -208,9 +213,7 @@ def _request(
     if base.endswith(".toml"):
         base = str(Path(base).absolute())
     size_bytes, parameters = 0, dict(order.parameters)
-    if order.is_program:
-        _check_program_order(order)
-    else:
+    if not order.is_program:
         checked = single_workload(
             order.target,
             cache=cache,

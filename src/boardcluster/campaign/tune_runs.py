@@ -213,7 +213,7 @@ class WorkloadRuns:
                 done.attempt,
                 done.measurement,
                 limit_seconds=None,
-                wall_seconds=_between(done.attempt.started_utc, done.attempt.ended_utc),
+                wall_seconds=_wall_seconds(done.attempt, done.measurement),
             )
         ends: list[tuple[Attempt, Measurement | None]] = []
         watch = Watch(
@@ -320,9 +320,11 @@ def _pair_runs(row: Result, objective: Objective, *, of_best: bool) -> Sequence[
     return [PairRun(value=value, of_best=of_best, disturbed=disturbed) for value in values]
 
 
-def _between(begin_utc: str, end_utc: str) -> float:
-    first, last = (datetime.datetime.fromisoformat(text) for text in (begin_utc, end_utc))
-    return max(0.0, (last - first).total_seconds())
+def _wall_seconds(attempt: Attempt, found: Measurement | None) -> float:
+    """Return how long an attempt took, to the second, with all that is around its job."""
+    moments = (attempt.started_utc, attempt.ended_utc)
+    first, last = (datetime.datetime.fromisoformat(text) for text in moments)
+    return max((last - first).total_seconds(), found.duration_seconds if found else 0.0)
 
 
 class ProgramRuns:

@@ -164,7 +164,7 @@ class Standing:
         """
         runs = self._base[rung]
         around = min(run.wall_seconds - run.seconds for run in self._record.runs if run.seconds)
-        return math.fsum(run.seconds for run in runs) / len(runs) + around
+        return math.fsum(run.seconds for run in runs) / len(runs) + max(0.0, around)
 
     def level(self, spent_seconds: float) -> float:
         """Return the logarithm of how slow the machine is, against its first look.
