@@ -48,9 +48,10 @@ _NOT_LISTED = {
     "mapreduce.input.fileinputformat.split.maxsize": "mapred-site",
     "mapreduce.map.java.opts": "mapred-site",
     "mapreduce.reduce.java.opts": "mapred-site",
+    "spark.default.parallelism": "spark-defaults",
     "yarn.scheduler.capacity.maximum-am-resource-percent": "yarn-site",
 }
-"""Properties that Hadoop reads though its lists lack them, or name them in a comment only."""
+"""Properties that the engines read though their lists lack them, or name them in a comment only."""
 
 _SPARK_PREFIXES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.")
 _SPARK_HADOOP = "spark.hadoop."
