@@ -29,7 +29,7 @@ from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration
 from boardcluster.workloads import workload_names
 
-__all__ = ["EPILOG", "command"]
+__all__ = ["EPILOG", "TuneGoing", "TuneOptions", "command"]
 
 EPILOG = (
     "Examples: boardcluster tune wordcount --engine spark --budget 1h --dry-run\n\n"

@@ -92,7 +92,15 @@ def measured(view: View, factor: str) -> Iterator[tuple[Pair, Group]]:
 
 
 def measured_advice(
-    rule: Rule, group: Group, pair: Pair, *, title: str, seen: str, level: str, also: str = ""
+    rule: Rule,
+    group: Group,
+    pair: Pair,
+    *,
+    title: str,
+    seen: str,
+    level: str = "",
+    setting: str = "",
+    also: str = "",
 ) -> Advice:
     """Return advice on what was measured: to run with the level of the faster cell.
 
@@ -103,6 +111,7 @@ def measured_advice(
         title: what to do.
         seen: both levels in words.
         level: the faster one as a key of the campaign's cells.
+        setting: where it is set, if that is no such key.
         also: what else it brings or costs.
     """
     gain = _ratio_words(pair.ratio, emulated=group.emulated)
@@ -111,7 +120,7 @@ def measured_advice(
         group,
         title=title,
         seen=f"{seen}: {pair.words} ({group.where})",
-        setting=matrix_key(level),
+        setting=setting or matrix_key(level),
         brings=f"{gain}; {also}" if also else gain,
         gain=pair.ratio.value,
         certainty=Certainty.COMPARED,

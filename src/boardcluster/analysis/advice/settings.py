@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["DEFAULT_PROFILE", "matrix_key", "network_key", "node_key", "parameter", "policy_key"]
+from collections.abc import Mapping
+
+__all__ = [
+    "DEFAULT_PROFILE",
+    "engine_settings",
+    "matrix_key",
+    "network_key",
+    "node_key",
+    "parameter",
+    "policy_key",
+]
 
 DEFAULT_PROFILE = '`profile = "default"` in `[cluster]` of cluster.toml'
 """The profile that sizes everything for the nodes."""
@@ -24,6 +34,13 @@ def parameter(workload: str, name: str, value: int) -> str:
         f"`{name} = {value}` in `[matrix.parameters.{workload}]` of campaign.toml, or"
         f" `boardcluster run {workload} --set {name}={value}`"
     )
+
+
+def engine_settings(settings: Mapping[str, str]) -> str:
+    """Properties of the engines: in a campaign, in the cluster, or as a profile of one's own."""
+    rows = ", ".join(f'`"{key}" = "{settings[key]}"`' for key in sorted(settings))
+    places = "`[matrix.settings]` of campaign.toml or `[settings]` of cluster.toml"
+    return f"{rows} in {places}" if rows else f"nothing in {places}"
 
 
 def network_key(assignment: str) -> str:
