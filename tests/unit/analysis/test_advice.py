@@ -420,6 +420,29 @@ def test_copies_that_were_measured() -> None:
     }
 
 
+def test_a_profile_that_was_faster_comes_first() -> None:
+    rows = advised(*cells("profile", "upstream", "default"))
+    assert rows[0].rule == "profile"
+    assert rows[0].title == "Use the profile upstream for terasort on mapreduce"
+    assert rows[0].setting == '`profile = "upstream"` in `[[matrix]]` of campaign.toml'
+    assert rows[0].gain == pytest.approx(153.5 / 102, rel=1e-3)
+    assert advised(*cells("profile", "upstream", "default", times=1)[:1], rule="profile") == ()
+
+
+def test_settings_that_were_faster_come_first() -> None:
+    fast = {"mapreduce.map.output.compress": "true"}
+    row = advised(*cells("settings", fast, {}))[0]
+    assert row.title == "Run terasort on mapreduce with mapreduce.map.output.compress true"
+    assert "true instead of no settings" in row.seen
+    assert row.setting.startswith('`"mapreduce.map.output.compress" = "true"` in')
+    many = {f"mapreduce.job.{name}": "1" for name in "abc"}
+    row = only(advised(*cells("settings", many, {}), rule="settings"))
+    assert row.title == "Run terasort on mapreduce with the 3 settings that were faster"
+    row = only(advised(*cells("settings", {}, fast), rule="settings"))
+    assert row.title == "Run terasort on mapreduce with no settings"
+    assert row.setting.startswith("nothing in")
+
+
 def test_one_run_of_each_has_no_interval() -> None:
     row = only(advised(*cells("replication", 1, 3, times=1), rule="replication"))
     assert "interval" not in row.brings.replace("no interval", "")
