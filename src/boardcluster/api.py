@@ -270,7 +270,7 @@ class Cluster:
         Args:
             what: the name of a workload, or one's own jar or Python file.
             engine: ``spark`` or ``mapreduce``; None for Spark where there is one.
-            objective: what shall be little: ``time``, ``energy`` or ``both``, their product.
+            objective: what to make less of: ``time``, ``energy`` or ``both``, their product.
             budget: how long it may take, the proof included: ``"1h"`` or seconds.
             size: for a workload: size of its input, ``"256 MB"`` or bytes.
             text: for a workload: a text file of one's own to read instead of real flights.

@@ -63,7 +63,7 @@ class TuneOrder:
     engine: Engine | None = None
     """The engine; None for Spark where the workload or the program has it."""
     objective: Objective = Objective.TIME
-    """What shall be little."""
+    """What to make less of."""
     size_bytes: int | None = None
     """Size of the input; None for the default, or for the whole text."""
     base: str = ""

@@ -78,7 +78,7 @@ class TuneRun:
     seconds: float
     """How long the job took; 0 if that is not known."""
     value: float
-    """What shall be little; 0 if that is not known."""
+    """The time or energy to make less of; 0 if that is not known."""
     wall_seconds: float
     """How long it took with all that is around it."""
     run: str
@@ -110,7 +110,7 @@ class TuneRuns(Protocol):
 
 
 def value_of(objective: Objective, found: Measurement) -> float | None:
-    """Return what shall be little; None where a run has no energy."""
+    """Return what to make less of; None where a run has no energy."""
     if objective is Objective.TIME:
         return found.duration_seconds
     joules = found.energy.energy_joules if found.energy else None

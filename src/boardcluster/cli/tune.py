@@ -47,7 +47,7 @@ class TuneOptions:
         typer.Option(help="The engine: spark or mapreduce. Default: spark where there is one."),
     ] = None
     objective: Annotated[
-        Objective, typer.Option(help="What shall be little; both is energy times time.")
+        Objective, typer.Option(help="What to make less of; both is energy times time.")
     ] = Objective.TIME
     budget: Annotated[
         str, typer.Option(help="How long it may take, the proof included.", metavar="DURATION")

@@ -22,6 +22,7 @@ _TEXT = (
     " against the base in pairs. The runs of a search are left out of all other sections: each"
     " point ran once or twice, chosen because it promised much. The pairs are in them."
 )
+_TICKS_MOST = 8
 _BROUGHT = "What each setting brought"
 _EFFECTS_NOTE = (
     "Medians over the points of the smallest size, against the base at the same moment. Points"
@@ -117,7 +118,8 @@ def _figures(summary: TuningSummary, *, emulated: bool, twins: str) -> tuple[Fig
     ]
     if len(runs) < 2:
         return ()
-    steps = tuple((point.x, point.y) for point in best)
+    alone = ((runs[0].x, runs[0].y),) * 2  # a fit of no length: runs are not joined by a line
+    step = -(-len(best) // _TICKS_MOST)
     return (
         Figure(
             name="search",
@@ -130,9 +132,10 @@ def _figures(summary: TuningSummary, *, emulated: bool, twins: str) -> tuple[Fig
             y_label="times what the base takes then",
             body=Lines(
                 series=(
-                    Series(label="a run", style=Style(0, 0), points=tuple(runs)),
-                    Series(label="best so far", style=Style(1, 1), points=tuple(best), fit=steps),
+                    Series(label="a run", style=Style(0, 0), points=tuple(runs), fit=alone),
+                    Series(label="best so far", style=Style(1, 1), points=tuple(best)),
                 ),
+                ticks=tuple(float(x) for x in range(step, len(best) + 1, step)),
             ),
             rows=tuple(
                 {

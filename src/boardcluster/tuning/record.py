@@ -52,7 +52,7 @@ BASE = "base"
 
 
 class Objective(StrEnum):
-    """What shall be little. BOTH is the product of energy and time (energy-delay product)."""
+    """What to make less of. BOTH is the product of energy and time (energy-delay product)."""
 
     TIME = "time"
     ENERGY = "energy"
@@ -95,7 +95,7 @@ class TuningRequest:
     engine: Engine
     """The engine."""
     objective: Objective
-    """What shall be little."""
+    """What to make less of."""
     budget_seconds: float
     """How long it may take, the proof included."""
     size_bytes: int
@@ -166,7 +166,7 @@ class TrialRecord:
     seconds: float
     """How long the job took; of a stopped run, how long it was left; 0 if that is not known."""
     value: float
-    """What shall be little: seconds, joules or their product; 0 if that is not known."""
+    """What to make less of: seconds, joules or their product; 0 if that is not known."""
     wall_seconds: float
     """How long the run took with all that is around it."""
     spent_seconds: float

@@ -104,7 +104,7 @@ def summarise_tuning(record: TuningRecord) -> TuningSummary:
     best = record.candidates[standing.best].settings if standing.rungs and standing.best else {}
     return TuningSummary(
         id=request.id,
-        title=f"{PurePath(request.target).name} on {request.engine}{size}, little"
+        title=f"{PurePath(request.target).name} on {request.engine}{size}, for less"
         f" {_objective(request.objective)}, against profile {PurePath(request.base).name}",
         words=_words(record),
         best=best,
