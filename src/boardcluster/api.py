@@ -251,7 +251,7 @@ class Cluster:
         *,
         engine: str | None = None,
         objective: str = "time",
-        budget: str | float = "1h",
+        budget: str | float | None = None,
         size: str | int | None = None,
         text: AnyPath | None = None,
         parameters: Mapping[str, object] | None = None,
@@ -271,7 +271,8 @@ class Cluster:
             what: the name of a workload, or one's own jar or Python file.
             engine: ``spark`` or ``mapreduce``; None for Spark where there is one.
             objective: what to make less of: ``time``, ``energy`` or ``both``, their product.
-            budget: how long it may take, the proof included: ``"1h"`` or seconds.
+            budget: how long it may take, the proof included: ``"1h"`` or seconds; None for what it
+                was begun with, or an hour.
             size: for a workload: size of its input, ``"256 MB"`` or bytes.
             text: for a workload: a text file of one's own to read instead of real flights.
             parameters: for a workload: values by name, ``{"seed": 2}``.
@@ -299,7 +300,7 @@ class Cluster:
             raise UsageError("resume and new contradict each other", hint="give one of them")
         order = TuneOrder(
             target=os.fspath(what),
-            budget_seconds=_budget_seconds(budget),
+            budget_seconds=None if budget is None else _budget_seconds(budget),
             engine=next(iter(_engines(engine)), None),
             objective=_objective(objective),
             size_bytes=_size_bytes(size),

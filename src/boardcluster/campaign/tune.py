@@ -117,9 +117,10 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     with Store.open(home, read_only=True) as store:
         took = _typical_seconds(store, planned)
     pairs = None if took is None else proof_seconds(took, order.pairs)
-    left = 0.0 if took is None or pairs is None else order.budget_seconds - pairs - took
+    budget_seconds = planned.request.budget_seconds
+    left = 0.0 if took is None or pairs is None else budget_seconds - pairs - took
     if took is not None:
-        _refuse_small_budget(order.budget_seconds, took, order.pairs, go_on="")
+        _refuse_small_budget(budget_seconds, took, order.pairs, go_on="")
     return TunePreview(
         plan=planned,
         sizes_bytes=sizes_of(planned.request.size_bytes),
@@ -165,12 +166,10 @@ def run_tuning(
             planned = plan_tuning(
                 order, declared, tuning_id=new_campaign_id(), cache=cache, follow=follow
             )
-            if (took := _typical_seconds(store, planned)) is not None:
-                _refuse_small_budget(order.budget_seconds, took, order.pairs, go_on="")
-            record = _found_record(home, order, planned)  # 2
+            record = _found_record(home, order, planned, _typical_seconds(store, planned))  # 2
             if record.end is not None and not _can_be_judged(record, order):
                 return _outcome(record, None)
-            planned = replace(planned, request=record.request, budget_seconds=order.budget_seconds)
+            budget_seconds = order.budget_seconds or record.budget_seconds
             seen = each_health_once(follow)
             with VariantSwitcher(  # 7
                 home, cache=cache, progress=follow.progress, seen=seen
@@ -186,7 +185,7 @@ def run_tuning(
                 )
                 life = _Life(tools, planned, record, _runs(tools, record, cwd))
                 with _telling_how_to_go_on():
-                    reason = life.search()  # 3, 4
+                    reason = life.search(budget_seconds)  # 3, 4
                     return life.prove(reason, order)  # 5, 6
 
 
@@ -229,12 +228,14 @@ def _refuse_small_budget(
     )
 
 
-def _found_record(home: Path, order: TuneOrder, planned: TunePlan) -> TuningRecord:
+def _found_record(
+    home: Path, order: TuneOrder, planned: TunePlan, typical_seconds: float | None
+) -> TuningRecord:
     """Find the tuning to continue, or begin one.
 
     Raises:
-        UsageError: an unfinished one is in the way, there is none to resume, or the cluster has
-            changed since.
+        UsageError: an unfinished one is in the way, there is none to resume, the cluster has
+            changed since, or a budget is too small by what runs took before.
     """
     request = planned.request
     same = [row for row in read_records(home) if row.request.key == request.key]
@@ -247,6 +248,8 @@ def _found_record(home: Path, order: TuneOrder, planned: TunePlan) -> TuningReco
         or order.start is Start.NEW
         or (order.start is Start.BEGIN and not unfinished)
     ):
+        if typical_seconds is not None:
+            _refuse_small_budget(request.budget_seconds, typical_seconds, request.pairs, go_on="")
         return begin_record(home, request)
     if order.start is Start.BEGIN:
         raise UsageError(
@@ -292,7 +295,7 @@ class _Life:
     def _spent_seconds(self) -> float:
         return self._before_seconds + self._tools.clock() - self._began
 
-    def search(self) -> str:
+    def search(self, budget_seconds: float) -> str:
         """Make the runs of the search; return why it ended.
 
         Raises:
@@ -300,7 +303,6 @@ class _Life:
             RunError: one run after the other failed.
         """
         record, planned = self._record, self._plan
-        budget_seconds = planned.budget_seconds
         record.add(Sitting(started_utc=now_utc(), budget_seconds=budget_seconds))
         self._rule_out(planned.ruled_out)
         if BASE not in record.candidates:

@@ -44,6 +44,7 @@ __all__ = ["PAIRS_LEAST", "TuneOrder", "TunePlan", "checked_settings", "plan_tun
 PAIRS_LEAST = 5
 """Fewest pairs of a proof."""
 
+_BUDGET_SECONDS = 3600.0
 _DRAWN_SEEDS = 1_000_000
 _SPARK_HADOOP = "spark.hadoop."
 _JVM_OPTIONS = (
@@ -58,8 +59,8 @@ class TuneOrder:
 
     target: str
     """A workload, or the path of the user's own program."""
-    budget_seconds: float
-    """How long it may take, the proof included."""
+    budget_seconds: float | None = None
+    """How long it may take, the proof included; None for what it was begun with, or an hour."""
     engine: Engine | None = None
     """The engine; None for Spark where the workload or the program has it."""
     objective: Objective = Objective.TIME
@@ -125,8 +126,6 @@ class TunePlan:
 
     request: TuningRequest
     """What is tuned."""
-    budget_seconds: float
-    """How long it may take from now on with all that it took before."""
     workers: int
     """Number of workers."""
     space: tuple[Dimension, ...]
@@ -170,7 +169,6 @@ def plan_tuning(
     known, unfit = _known(texts, profile, base, space, refusal_of)
     return TunePlan(
         request=request,
-        budget_seconds=order.budget_seconds,
         workers=len(spec.workers),
         space=space,
         ruled_out=(*out, *unfit),
@@ -231,7 +229,7 @@ def _request(
         target=str(Path(order.target).absolute()) if order.is_program else order.target,
         engine=engine,
         objective=order.objective,
-        budget_seconds=order.budget_seconds,
+        budget_seconds=order.budget_seconds or _BUDGET_SECONDS,
         size_bytes=size_bytes,
         base=base,
         seed=1 + secrets.randbelow(_DRAWN_SEEDS) if order.seed is None else order.seed,

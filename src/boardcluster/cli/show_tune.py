@@ -51,8 +51,8 @@ def print_tune_preview(preview: TunePreview, *, as_json: bool) -> None:
     say(
         f"a run takes about {format_seconds(preview.run_seconds)}, the proof"
         f" {format_seconds(preview.proof_seconds)}; the rest of"
-        f" {format_seconds(plan.budget_seconds)} is for about {preview.runs} runs of the whole, or"
-        " more smaller ones"
+        f" {format_seconds(plan.request.budget_seconds)} is for about {preview.runs} runs of the"
+        " whole, or more smaller ones"
     )
 
 

@@ -50,8 +50,12 @@ class TuneOptions:
         Objective, typer.Option(help="What to make less of; both is energy times time.")
     ] = Objective.TIME
     budget: Annotated[
-        str, typer.Option(help="How long it may take, the proof included.", metavar="DURATION")
-    ] = "1h"
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="How long it may take, with the proof. Default: as it was begun, or 1h.",
+        ),
+    ] = None
     size: Annotated[
         str | None,
         typer.Option(help=f"Input size. Default: {DEFAULT_SIZE}, or the whole of --input."),
@@ -143,7 +147,7 @@ def command(
     """
     order = TuneOrder(
         target=target,
-        budget_seconds=_budget(wanted.budget),
+        budget_seconds=None if wanted.budget is None else _budget(wanted.budget),
         engine=wanted.engine,
         objective=wanted.objective,
         size_bytes=parse_size_option(wanted.size),

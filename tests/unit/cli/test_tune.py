@@ -170,6 +170,8 @@ def test_a_small_budget_is_refused_with_the_arithmetic(tuned: Desk) -> None:
     with pytest.raises(UsageError, match="too small for one proof"):
         tuned("tune", "wordcount", "--engine", "mapreduce", "--size", "64MB", "--budget", "5min")
     assert len(tuned.ran) == 1, "now it is known beforehand"
+    with pytest.raises(UsageError, match="a budget of 5 min"):
+        tuned(*SMALL, "--continue")
     done = tuned(*SMALL, "--budget", "17min", "--continue")
     assert done.exit_code == 0
 
