@@ -168,7 +168,7 @@ def test_a_small_budget_is_refused_with_the_arithmetic(tuned: Desk) -> None:
     assert "--budget 15min --continue" in caught.value.hint
     assert len(tuned.ran) == 1, "the base was measured to know"
     with pytest.raises(UsageError, match="too small for one proof"):
-        tuned("tune", "wordcount", "--engine", "mapreduce", "--size", "64MB", "--budget", "5min")
+        tuned(*SMALL, "--budget", "5min", "--new")
     assert len(tuned.ran) == 1, "now it is known beforehand"
     with pytest.raises(UsageError, match="a budget of 5 min"):
         tuned(*SMALL, "--continue")
