@@ -9,6 +9,7 @@ from tests.builders import make_cluster, make_node
 from tests.unit.cli.desk import Desk, MakeLayout, make_desk
 
 from boardcluster.records import ClusterSpec, NodeSpec, Role, Security
+from boardcluster.services.archive import ARCHIVES
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
@@ -93,6 +94,10 @@ def make_layout(
             engines=Installation(pair=PAIR, folder=folder),
             java=Java(program=Path("/java/bin/java"), feature=17, version="17.0.1", vendor="Maker"),
             archives=tmp_path / "archives",
+            # On this machine, files that are there decide.
+            archived={node.name: frozenset(ARCHIVES) for node in spec.nodes}
+            if spec.capabilities.shares_files
+            else {},
             folders={node.name: f"/nodes/{node.name}" for node in spec.nodes},
             user="root",
         )

@@ -18,8 +18,9 @@ from boardcluster.records import Engine, NodeSpec, TaskRecord
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
 from boardcluster.remote.node_rpc import end_marked
+from boardcluster.services.board_archives import REFUSED_ON_BOARDS, refuse_on_boards
 from boardcluster.services.conf import render_node
-from boardcluster.services.jvm import crash_words, refuse_job_archive
+from boardcluster.services.jvm import crash_words, refuse_job_archive, uses_archive
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import (
@@ -400,13 +401,26 @@ class Execution:
         for log in (self.stdout, self.stderr, *sorted(itertools.chain(*of_containers))):
             with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
                 if words := crash_words(stream):
-                    name = refuse_job_archive(self._live.layout, self._engine, words)
+                    name = self._refuse_archive(words)
                     why = f"a JVM crashed ({words})"
                     if name:
                         why += f"; later jobs start without the class-data archive {name}"
                     diagnostics = f"{why}; {outcome.diagnostics}"
                     return replace(outcome, diagnostics=diagnostics, refused_archive=name)
         return outcome
+
+    def _refuse_archive(self, reason: str) -> str:
+        """Refuse the class-data archive that jobs like this one use; return its name, if any."""
+        live = self._live
+        if live.layout.shares_files:
+            return refuse_job_archive(live.layout, self._engine, reason)
+        mark = live.home / "conf" / REFUSED_ON_BOARDS
+        if mark.exists() or not uses_archive(live.layout, self._engine):
+            return ""
+        refuse_on_boards(live.as_root, live.layout.archives, reason)
+        with contextlib.suppress(OSError):
+            mark.write_text(reason)
+        return str(self._engine)
 
     def _ended_applications(
         self, exit_status: int, earlier: frozenset[str]

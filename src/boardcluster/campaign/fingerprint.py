@@ -23,7 +23,8 @@ from boardcluster.records import (
     NodeTwin,
 )
 from boardcluster.remote.local import LocalRemote
-from boardcluster.services.archive import refused_archives
+from boardcluster.services.archive import ARCHIVES, refused_archives
+from boardcluster.services.board_archives import REFUSED_ON_BOARDS
 from boardcluster.services.operation import LiveCluster
 from boardcluster.units import format_bytes, format_rate
 
@@ -134,6 +135,8 @@ def _config_sha256(live: LiveCluster) -> str:
     if not written.is_dir():
         return known
     lost = refused_archives(live.layout.archives, since_seconds=written.stat().st_mtime)
+    if (written / REFUSED_ON_BOARDS).exists():
+        lost = set(ARCHIVES)
     said = " ".join([known, *sorted(lost)])
     return hashlib.sha256(said.encode()).hexdigest() if lost else known
 

@@ -1,8 +1,9 @@
-"""Runs ON a board: what class-data archives it has, and all that such archives depend on there.
+"""Runs ON a board: what class-data archives it has, all that they depend on, and their refusal.
 
 Standard library only and self-contained, because the driver sends this file's text. One request as
 JSON on standard input: ``java``, a JAVA_HOME; ``jars``, every jar in the order of the class path;
-``folder``, where the archives lie; ``root``, put before every path, for tests.
+``folder``, where the archives lie; ``root``, put before every path, for tests; ``reason``, why they
+are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import platform
 import sys
 
-__all__ = ["look"]
+__all__ = ["look", "refuse"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,22 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
         "free_bytes": _free_bytes(folder),
         "memory_bytes": _memory_bytes(),
     }
+
+
+def refuse(request: dict[str, Any]) -> dict[str, Any]:
+    """Remove the archives and write down why; return what ``made.json`` says then."""
+    folder = request.get("root", "") + request["folder"]
+    marker = os.path.join(folder, MARKER)
+    made: dict[str, Any] = json.loads(_text(marker) or "{}")
+    made |= {"files": {}, "refused": request["reason"]}
+    if "kind" in made:
+        with open(f"{marker}.new", "w", encoding="utf-8") as stream:
+            json.dump(made, stream, indent=1)
+        os.replace(f"{marker}.new", marker)
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        if name.endswith(".jsa"):
+            os.unlink(os.path.join(folder, name))
+    return made
 
 
 def _kind(root: str, java: str, jars: list[str]) -> str:
@@ -81,4 +98,5 @@ def _memory_bytes() -> int:
 
 
 if __name__ == "__main__":
-    json.dump(look(json.load(sys.stdin)), sys.stdout)
+    _request = json.load(sys.stdin)
+    json.dump({"look_at_archives": look, "refuse": refuse}[_request["do"]](_request), sys.stdout)

@@ -46,7 +46,17 @@ from boardcluster.services.provision.resources import Resource, Tree, tree_of
 from boardcluster.store import from_json, to_json
 from boardcluster.units import format_bytes
 
-__all__ = ["BoardArchives", "BoardArchivesSeen", "MadeArchives", "refuse_board_archives"]
+__all__ = [
+    "REFUSED_ON_BOARDS",
+    "BoardArchives",
+    "BoardArchivesSeen",
+    "MadeArchives",
+    "refuse_board_archives",
+    "refuse_on_boards",
+]
+
+REFUSED_ON_BOARDS = "archives-refused"
+"""Beside the configuration that a cluster came up with: why its boards lost theirs since."""
 
 _MARKER = "made.json"
 _NEW = ".new-"
@@ -146,6 +156,12 @@ class BoardArchives:
             self._remotes, lambda name: rpc(self._remotes[name], request, program="node_archives")
         )
         self._seen = {name: self._read(row) for name, row in found.items()}
+        for seen in self._seen.values():
+            kept = self._kept_of(seen.kind) if seen.kind else None
+            if seen.made and seen.made.refused and not (kept and kept.refused):
+                # A job's JVM crashed there; what holds for one holds for its kind.
+                with contextlib.suppress(BoardclusterError, OSError):
+                    refuse_board_archives(self._kept / seen.kind, seen.made.refused)
         for name, error in errors.items():
             self._say([name], error)
 
@@ -366,6 +382,21 @@ def refuse_board_archives(folder: Path, reason: str) -> None:
     _write_down(MadeArchives(kind=folder.name, refused=reason), folder)
     for path in folder.glob("*.jsa"):
         path.unlink()
+
+
+def refuse_on_boards(remotes: Mapping[str, Remote], place: Path, reason: str) -> None:
+    """Take the archives from boards that run, because a JVM of a job crashed while it used one.
+
+    JVMs that run keep what they have mapped; others start without. Each later ``up`` knows it.
+
+    Args:
+        remotes: the boards as root.
+        place: where the archives are on them.
+        reason: how the JVM crashed.
+    """
+    request = {"do": "refuse", "folder": str(place), "reason": reason}
+    # A board that does not answer is told by the next `up`.
+    each_node(remotes, lambda name: rpc(remotes[name], request, program="node_archives"))
 
 
 def _write_down(made: MadeArchives, folder: Path) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "job_options",
     "processor_flags",
     "refuse_job_archive",
+    "uses_archive",
 ]
 
 _MIB = 1 << 20
@@ -126,10 +127,14 @@ def job_options(layout: Layout, engine: Engine, *, brief: bool = False) -> list[
 
 
 def _shared(layout: Layout, name: str, nodes: Sequence[NodeSpec]) -> list[str]:
-    """Return the options that use an archive, if each of the nodes has it."""
+    """Return the options that use an archive, if each of the nodes has it.
+
+    On this machine it may have been refused since.
+    """
+    path = layout.archives / f"{name}.jsa"
     if not all(name in layout.archived.get(node.name, ()) for node in nodes):
         return []
-    return archive_options(layout.archives / f"{name}.jsa")
+    return [] if layout.shares_files and not path.is_file() else archive_options(path)
 
 
 def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:
@@ -147,15 +152,22 @@ def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:
     return environment
 
 
+def uses_archive(layout: Layout, engine: Engine) -> bool:
+    """Whether jobs of an engine are told of a class-data archive."""
+    return engine in _JOB_ARCHIVE and bool(job_options(layout, engine))
+
+
 def refuse_job_archive(layout: Layout, engine: Engine, reason: str) -> str:
     """Have later jobs of an engine start without its class-data archive, because a JVM crashed.
+
+    Only where nodes share this machine's files; for boards see ``board_archives.refuse_on_boards``.
 
     Returns:
         The name of the archive; empty where jobs use none, so that it was not the archive.
     """
-    name = _JOB_ARCHIVE.get(engine, "")
-    if not name or not job_options(layout, engine) or not archive_options(layout.archives, name):
+    if not uses_archive(layout, engine):
         return ""
+    name = _JOB_ARCHIVE[engine]
     refuse_archives(layout.archives, reason, [name])
     return name
 

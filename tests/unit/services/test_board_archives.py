@@ -19,10 +19,14 @@ from boardcluster.errors import CapacityError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed
-from boardcluster.remote.node_archives import look
+from boardcluster.remote.node_archives import look, refuse
 from boardcluster.services import board_archives as module
 from boardcluster.services.archive import ARCHIVES
-from boardcluster.services.board_archives import BoardArchives, refuse_board_archives
+from boardcluster.services.board_archives import (
+    BoardArchives,
+    refuse_board_archives,
+    refuse_on_boards,
+)
 from boardcluster.services.layout import Layout
 from boardcluster.services.provision.desired import ARCHIVES_WORK
 from boardcluster.services.provision.provisioning import Change
@@ -68,6 +72,15 @@ class Pi:
             raise RemoteError(f"{self.name}: no connection")
         out = b""
         if argv[0] == "python3":
+            request = {**json.loads(stdin), "root": str(self.root)}
+            if request["do"] == "refuse":
+                return Completed(
+                    argv=tuple(argv),
+                    returncode=0,
+                    stdout=json.dumps(refuse(request)).encode(),
+                    stderr=b"",
+                    duration_seconds=0.0,
+                )
             found = look({**json.loads(stdin), "root": str(self.root)})
             found |= {"free_bytes": self.free_bytes, "memory_bytes": self.memory_bytes}
             out = json.dumps(found).encode()
@@ -473,3 +486,18 @@ def test_after_a_crash_they_are_gone_and_not_made_again_until_the_kind_changes(
     for pi in shelf.pis.values():
         newer_java(shelf, pi)
     assert shelf.provide() == everywhere(shelf, ALL)
+
+
+def test_after_a_jobs_crash_a_whole_kind_is_refused(shelf: Shelf) -> None:
+    shelf.provide()
+    shelf.pis["worker1"].lost = True
+
+    refuse_on_boards(cast("Mapping[str, Remote]", shelf.pis), Path(PLACE), "SIGBUS in a task")
+
+    assert shelf.pis["worker2"].archives() == ["made.json"]
+    assert len(shelf.pis["worker1"].archives()) == 1 + len(ARCHIVES)  # it did not answer
+    shelf.pis["worker1"].lost = False
+    assert shelf.archives().expected() == everywhere(shelf, NONE)
+    assert shelf.provide() == everywhere(shelf, NONE)
+    assert shelf.pis["worker1"].archives() == ["made.json"]
+    assert len(shelf.dumps()) == 1

@@ -319,6 +319,9 @@ def test_a_spark_driver_serves_no_pages_whose_start_could_end_it(layout: Layout)
 def test_jvms_of_jobs_share_archives_behind_the_jars_they_were_made_of(layout: Layout) -> None:
     there = {node.name: frozenset({"mapreduce", "spark"}) for node in layout.spec.nodes}
     layout = replace(layout, archived=there)
+    layout.archives.mkdir()
+    for name in ("mapreduce", "spark"):
+        (layout.archives / f"{name}.jsa").touch()
     hadoop, spark = (":".join(layout.engines.jars(engine)) for engine in ("hadoop", "spark"))
 
     files = render_node(layout, layout.spec.master)

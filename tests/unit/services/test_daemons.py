@@ -196,6 +196,8 @@ def test_an_archive_is_used_only_where_it_is(layout: Layout) -> None:
     first, second, *_ = layout.spec.workers
     there = {first.name: frozenset({"worker"}), layout.spec.master.name: frozenset({"worker"})}
     made = replace(layout, archived=there)
+    layout.archives.mkdir()
+    (layout.archives / "worker.jsa").touch()
 
     option = f"-XX:SharedArchiveFile={layout.archives}/worker.jsa"
     assert option in daemon_options(made, first, "datanode")

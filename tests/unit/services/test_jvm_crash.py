@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,10 @@ def test_a_crash_of_a_jvm_is_told_from_an_error_of_a_program(printed: str, words
 
 def test_only_the_archive_of_the_engine_is_refused(layout: Layout) -> None:
     layout.archives.mkdir()
-    for name in ("worker", "mapreduce", "spark"):
+    names = frozenset({"worker", "mapreduce", "spark"})
+    for name in names:
         (layout.archives / f"{name}.jsa").touch()
+    layout = replace(layout, archived={node.name: names for node in layout.spec.nodes})
 
     assert refuse_job_archive(layout, Engine.SPARK, "SIGSEGV") == "spark"
 
