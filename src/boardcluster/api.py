@@ -271,8 +271,7 @@ class Cluster:
             what: the name of a workload, or one's own jar or Python file.
             engine: ``spark`` or ``mapreduce``; None for Spark where there is one.
             objective: what to make less of: ``time``, ``energy`` or ``both``, their product.
-            budget: how long it may take, the proof included: ``"1h"`` or seconds; None for what it
-                was begun with, or an hour.
+            budget: how long it may take: ``"1h"`` or seconds; None for the one before, or 1 h.
             size: for a workload: size of its input, ``"256 MB"`` or bytes.
             text: for a workload: a text file of one's own to read instead of real flights.
             parameters: for a workload: values by name, ``{"seed": 2}``.
