@@ -404,7 +404,7 @@ class Execution:
                     name = self._refuse_archive(words)
                     why = f"a JVM crashed ({words})"
                     if name:
-                        why += f"; later jobs start without the class-data archive {name}"
+                        why += f"; later jobs start without {name}"
                     diagnostics = f"{why}; {outcome.diagnostics}"
                     return replace(outcome, diagnostics=diagnostics, refused_archive=name)
         return outcome
@@ -413,14 +413,15 @@ class Execution:
         """Refuse the class-data archive that jobs like this one use; return its name, if any."""
         live = self._live
         if live.layout.shares_files:
-            return refuse_job_archive(live.layout, self._engine, reason)
+            name = refuse_job_archive(live.layout, self._engine, reason)
+            return f"the class-data archive {name}" if name else ""
         mark = live.home / "conf" / REFUSED_ON_BOARDS
         if mark.exists() or not uses_archive(live.layout, self._engine):
             return ""
         refuse_on_boards(live.as_root, live.layout.archives, reason)
         with contextlib.suppress(OSError):
             mark.write_text(reason)
-        return str(self._engine)
+        return "the class-data archives of these boards, which the next `up` takes from all"
 
     def _ended_applications(
         self, exit_status: int, earlier: frozenset[str]

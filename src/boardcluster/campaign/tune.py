@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -155,10 +156,7 @@ def run_tuning(
         CapacityError: the driver's disk is full.
     """
     require_optuna()
-    if order.out is not None and not order.out.absolute().parent.is_dir():
-        raise UsageError(
-            f"there is no folder {order.out.absolute().parent}", hint="make it, or choose another"
-        )
+    _check_out(order.out)
     with driver_lock(home, doing="tune"):  # 1
         declared = read_declared(home)
         with Store.open(home) as store, follow.following():
@@ -189,6 +187,26 @@ def run_tuning(
                     return life.prove(reason, order)  # 5, 6
 
 
+def _check_out(out: Path | None) -> None:
+    """Refuse a profile that could not be written at the end, or not be used.
+
+    Raises:
+        UsageError: its folder is missing, its name does not end with .toml, or it exists.
+    """
+    if out is None:
+        return
+    if not out.absolute().parent.is_dir():
+        raise UsageError(
+            f"there is no folder {out.absolute().parent}", hint="make it, or choose another"
+        )
+    if out.suffix != ".toml":
+        raise UsageError(
+            f"--out {out}: a profile is found by its ending", hint="let the name end with .toml"
+        )
+    if out.exists():
+        raise UsageError(f"--out {out} exists already", hint="move it away, or choose another name")
+
+
 @contextlib.contextmanager
 def _telling_how_to_go_on() -> Iterator[None]:
     """Say at Ctrl-C or SIGTERM how a tuning goes on."""
@@ -200,10 +218,27 @@ def _telling_how_to_go_on() -> Iterator[None]:
 
 
 def _typical_seconds(store: Store, planned: TunePlan) -> float | None:
-    """Return what a run of the whole took before, on average; None if none was made."""
-    request, found = planned.request, store.typical_seconds()
-    key = (request.target, str(request.engine), request.size_bytes, planned.workers)
-    return found.get(key)
+    """Return what a run of the base at the whole size took before, on average; None if none was.
+
+    In seconds of this machine, as the budget is.
+    """
+    request = planned.request
+    like = (request.target, request.engine, request.size_bytes, request.base, planned.workers)
+    took = [
+        row.measurement.duration_seconds * row.measurement.dilation
+        for row in store.results()
+        if row.measurement
+        and not row.trial.settings
+        and like
+        == (
+            row.trial.workload,
+            row.trial.engine,
+            row.trial.size_bytes,
+            row.trial.profile,
+            row.trial.workers,
+        )
+    ]
+    return math.fsum(took) / len(took) if took else None
 
 
 def _refuse_small_budget(

@@ -19,7 +19,7 @@ from boardcluster.campaign.submit import UserProgram, new_program_trial, submit_
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.variants import VariantSwitcher
-from boardcluster.errors import ClusterError
+from boardcluster.errors import ClusterError, RunError
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -304,11 +304,26 @@ class WorkloadRuns:
                 self._run_trials(campaign.id, left, watch, None)
                 continue
             self._tools.cluster.look_again()
+        if left_of(store, campaign, Policy()):
+            reasons = [row.attempt.reason for row in store.results(campaign.id) if row.attempt]
+            raise proof_stopped(next(filter(None, reasons), "it was never begun"))
         found: list[PairRun] = []
         for row in store.results(campaign.id):
             of_best = candidate.settings.items() <= row.trial.settings.items()
-            found += _pair_runs(row, self._request.objective, of_best=of_best)
+            # A pair is one block, whichever start of the daemons an interrupted proof went on with.
+            found += [
+                replace(run, value=replace(run.value, start=(campaign.id, 1), daemons=""))
+                for run in _pair_runs(row, self._request.objective, of_best=of_best)
+            ]
         return found
+
+
+def proof_stopped(reason: str) -> RunError:
+    """Return the error of a proof that cannot go on for now; its pairs so far are kept."""
+    return RunError(
+        f"the proof stopped, because a run was lost more than once: {reason}",
+        hint="mend the cause, then run the same command with --continue",
+    )
 
 
 def _pair_runs(row: Result, objective: Objective, *, of_best: bool) -> Sequence[PairRun]:
@@ -340,7 +355,6 @@ class ProgramRuns:
         self._tools = tools
         self._request = request
         self._cwd = cwd
-        self._number = 0
 
     def _submit(self, candidate: Candidate, limit_seconds: float | None) -> Attempt:
         request, tools = self._request, self._tools
@@ -409,6 +423,10 @@ class ProgramRuns:
                 if (pair, one.id) not in done:
                     self._tools.follow.line(f"proof: pair {pair}, {one.id}")
                     ran = self.run(one, 0, None)
+                    if ran.outcome is Outcome.INVALID:
+                        ran = self.run(one, 0, None)
+                    if ran.outcome is Outcome.INVALID:
+                        raise proof_stopped(ran.reason)
                     record.add(PairRecord(pair=pair, candidate=one.id, run=ran.run))
         found: list[PairRun] = []
         for place, row in enumerate(record.pairs):

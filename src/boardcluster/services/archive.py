@@ -64,7 +64,8 @@ def archive_options(path: Path) -> list[str]:
 
 def made_archives(folder: Path) -> frozenset[str]:
     """Return the names of the archives in a folder of this machine."""
-    return frozenset(name for name in ARCHIVES if (folder / f"{name}.jsa").is_file())
+    there = {name for name in ARCHIVES if (folder / f"{name}.jsa").is_file()}
+    return frozenset(there - refused_archives(folder))
 
 
 def provide_archives(there: Installation, java: Java, *, cache: Path, progress: Progress) -> Path:

@@ -299,10 +299,12 @@ class BoardArchives:
         """Fetch the archives that one of some boards has; return whether there are whole ones."""
         for name in boards:
             if made := self._seen[name].made:
-                self._remotes[name].get(self._place, folder)
-                if _sums(folder) == made.files:
-                    return True
-                shutil.rmtree(folder)
+                # What one board cannot give, another may have, or make.
+                with contextlib.suppress(BoardclusterError, OSError):
+                    self._remotes[name].get(self._place, folder)
+                    if _sums(folder) == made.files:
+                        return True
+                shutil.rmtree(folder, ignore_errors=True)
         return False
 
     def _roomiest(self, boards: Sequence[str]) -> str:

@@ -75,20 +75,23 @@ def size_job(
     block = _BLOCK_LEAST
     while block < min(_BLOCK_MOST, size_bytes / cores):
         block *= 2
+    block = _set(profile, "dfs.blocksize") or block
     blocks = -(-size_bytes // block) if size_bytes else cores
     most = min(workers, cores, blocks)
     rows: dict[str, dict[str, str]] = {}
     if size_bytes:
         rows["hdfs-site"] = {"dfs.blocksize": str(block)}
     if engine is Engine.MAPREDUCE:
+        reduces = _set(profile, "mapreduce.job.reduces") or most
         rows["mapred-site"] = {
             "mapreduce.job.maps": str(blocks),
-            "mapreduce.job.reduces": str(most),
+            "mapreduce.job.reduces": str(reduces),
         }
-        each = max(block, size_bytes / most)
+        each = max(block, size_bytes / reduces)
     else:
         heap = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"]) * _MIB
         executors = min(workers, max(most, -(-size_bytes // heap)))
+        executors = _set(profile, "spark.executor.instances") or executors
         node_cores = min(worker.cores for worker in spec.workers)
         rows["spark-defaults"] = {
             "spark.executor.instances": str(executors),
@@ -102,3 +105,9 @@ def size_job(
         },
         brief=size_bytes > 0 and each < _BRIEF_BYTES,
     )
+
+
+def _set(profile: Profile, key: str) -> int:
+    """Return a number that was set on top of the profile, which the rest goes by; 0 if none was."""
+    text = profile.settings.get(key, "")
+    return int(text) if text.isdecimal() else 0

@@ -338,7 +338,7 @@ def read_record_file(path: Path) -> TuningRecord | None:
         StoreError: the file is damaged.
     """
     whole = path.read_bytes()
-    lines = whole[: whole.rfind(b"\n") + 1].decode(errors="replace").splitlines()
+    lines = [line.decode(errors="replace") for line in whole.split(b"\n")[:-1]]
     events = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -371,7 +371,7 @@ def _append(path: Path, line: str) -> None:
 
 def _line(event: object) -> str:
     fields = dataclasses.asdict(event)  # type: ignore[call-overload]
-    return json.dumps({"event": _NAMES[type(event)], **fields}, ensure_ascii=False) + "\n"
+    return json.dumps({"event": _NAMES[type(event)], **fields}) + "\n"
 
 
 def _event(line: str) -> object:

@@ -18,7 +18,7 @@ from boardcluster.tuning.space import Dimension, Level, Params
 __all__ = ["Tried", "propose", "require_optuna"]
 
 _STARTUP_TRIALS = 8
-"""So many points are drawn at random before the first is modelled."""
+"""So many points are known before the first is modelled; until then they are drawn at random."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -744,7 +744,7 @@ def test_a_jvm_that_crashed_with_an_archive_makes_later_jobs_start_without(
 
     first = execute().run(["job"], timeout_seconds=9)
 
-    assert first.refused_archive == "mapreduce"
+    assert first.refused_archive == "the class-data archive mapreduce"
     assert "a JVM crashed (SIGSEGV (0xb) at pc=0x1, pid=2, tid=3)" in first.failure
     assert "later jobs start without the class-data archive mapreduce" in first.failure
     assert "\n" not in first.failure

@@ -93,6 +93,50 @@ def test_the_proof_is_pairs_in_turn_of_a_campaign_of_its_own(tuned: Desk) -> Non
     )
 
 
+def test_a_proof_that_went_on_in_another_start_of_the_daemons_is_still_of_pairs(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Store.begin_attempt
+
+    def begun(store: Store, trial_id: str, *given: Any, start_id: str) -> Any:
+        number = int(trial_id.rsplit("-", 1)[1])
+        return begin(store, trial_id, *given, start_id=f"{start_id}-{number > 2}")
+
+    monkeypatch.setattr(Store, "begin_attempt", begun)
+    shown = tuned.json(*SMALL, "--budget", "19min")
+    proof = [row for row in tuned.results() if row.trial.campaign_id == shown["tuning"]["proof"]]
+    assert len({row.attempt.start_id for row in proof if row.attempt}) == 2
+    # Two starts as replicates would leave one degree of freedom, and several times this width.
+    assert shown["proof"]["interval"]["high"] < 1.04 * shown["proof"]["value"]
+    assert profile_of(tuned)
+
+
+def test_a_proof_whose_runs_are_lost_stops_and_goes_on(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = tuned.run_trial
+
+    def losing(live: Any, trial: Trial, *given: Any, **named: Any) -> TrialEnd:
+        if trial.campaign_id == read_records(tuned.home)[0].request.id:
+            return right(live, trial, *given, **named)
+        tuned.ran.append(trial)
+        return TrialEnd(state=AttemptState.INVALID, reason="the lights went out", measurement=None)
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", losing)
+    with pytest.raises(RunError, match="a run was lost more than once: the lights went out"):
+        tuned(*SMALL, "--budget", "19min")
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", right)
+    assert "the profile is" in tuned(*SMALL, "--budget", "19min", "--continue").stdout
+
+
+def test_only_what_the_base_took_before_refuses_a_budget(tuned: Desk) -> None:
+    tuned(*SMALL, "--budget", "19min")
+    tuned.ran.clear()
+    with pytest.raises(UsageError, match="the base takes 1 min"):
+        tuned(*SMALL, "--budget", "2min", "--new")
+    assert tuned.ran == [], "refused by what the base took before"
+
+
 def test_where_nothing_is_better_no_profile_is_written(
     tuned: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +302,8 @@ def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_p
         (("wordcount", "--new", "--resume"), "contradict"),
         (("wordcount", "--set", "x"), "NAME=VALUE"),
         (("wordcount", "--out", str(tmp_path / "none" / "p.toml")), "no folder"),
+        (("wordcount", "--out", str(campaign)), "exists already"),
+        (("wordcount", "--out", str(tmp_path / "profile")), "found by its ending"),
     ):
         with pytest.raises((UsageError, SpecError)) as caught:
             tuned("tune", *words)
@@ -280,8 +326,6 @@ def test_without_optuna_the_extra_is_named(tuned: Desk, monkeypatch: pytest.Monk
 def test_energy_is_what_shall_be_little_if_asked(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = "\n[[node_power]]\n"
-    del models
     desk.seconds = took
     clock = lambda: sum(took(trial) + 1 for trial in desk.ran)  # noqa: E731
     monkeypatch.setattr("boardcluster.campaign.tune.monotonic", clock)
@@ -375,7 +419,8 @@ def test_the_report_shows_it_and_leaves_the_search_out_of_the_rest(
     assert "What each setting brought" in text
     assert "compiler of tasks" in text
     search = shown["request"]["id"]
-    runs = (tmp_path / "report" / "data").glob("*runs*")
+    runs = list((tmp_path / "report" / "data").glob("*runs*"))
+    assert runs
     assert all(search not in path.read_text() for path in runs)
     assert search in {row.trial.campaign_id for row in tuned.results()}, "they are in the store"
 

@@ -14,6 +14,7 @@ from boardcluster.remote.gate import Completed
 from boardcluster.services import archive as module
 from boardcluster.services.archive import (
     ARCHIVES,
+    made_archives,
     provide_archives,
     refuse_archives,
     refused_archives,
@@ -148,6 +149,8 @@ def test_one_refused_archive_leaves_the_others(
     assert refused_archives(folder) == {"mapreduce"}
     assert refused_archives(folder, since_seconds=time.time() + 60) == set()
     assert {path.stem for path in folder.glob("*.jsa")} == set(ARCHIVES) - {"mapreduce"}
+    (folder / "mapreduce.jsa").touch()  # a kill came between the mark and its removal
+    assert made_archives(folder) == set(ARCHIVES) - {"mapreduce"}
 
 
 def test_a_java_that_cannot_dump_is_told_and_not_fatal(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from boardcluster.records import ClusterSpec, Engine, TwinSpec
-from boardcluster.services.job_sizing import real_cores, size_job
+from boardcluster.services.job_sizing import JobSizing, real_cores, size_job
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, with_settings
 
@@ -118,6 +118,24 @@ def test_what_was_set_stays_as_it_is(boards: ClusterSpec) -> None:
 
     assert job is not None
     assert job.properties == {"hdfs-site": {}, "spark-defaults": {"spark.executor.cores": "4"}}
+
+
+def test_the_rest_goes_by_what_was_set(boards: ClusterSpec, emulated: ClusterSpec) -> None:
+    def sized(spec: ClusterSpec, engine: Engine, **chosen: str) -> JobSizing:
+        settings = {key.replace("_", "."): value for key, value in chosen.items()}
+        profile = with_settings(build_profile("default", spec), settings, spec)
+        job = size_job(spec, profile, engine, size_bytes=3_600 * MB)
+        assert job is not None
+        return job
+
+    alone = replace(emulated, engines=pair_ids()[0])
+    one = sized(alone, Engine.SPARK, spark_executor_instances="1")
+    assert one.properties["spark-defaults"] == {"spark.executor.cores": "2"}
+    assert sized(boards, Engine.SPARK).brief
+    assert not sized(boards, Engine.SPARK, spark_executor_instances="1").brief
+    assert not sized(boards, Engine.MAPREDUCE, mapreduce_job_reduces="1").brief
+    small = sized(boards, Engine.MAPREDUCE, dfs_blocksize=str(32 * MIB))
+    assert small.properties["mapred-site"]["mapreduce.job.maps"] == "108"
 
 
 def test_a_heap_that_was_set_counts_in_its_own_unit(emulated: ClusterSpec) -> None:

@@ -24,6 +24,7 @@ from boardcluster.tuning.record import (
     Outcome,
     Purpose,
     TuningRecord,
+    begin_record,
     read_record_file,
     read_records,
 )
@@ -232,6 +233,13 @@ def test_a_record_without_a_whole_line_is_none_and_a_damaged_one_is_named(tmp_pa
     path.write_text(path.read_text() + '{"event": "run", "nothing": 1}\n')
     with pytest.raises(StoreError, match="line 4 is damaged"):
         read_records(tmp_path)
+
+
+def test_an_argument_may_hold_any_character(tmp_path: Path) -> None:
+    strange = dataclasses.replace(request(), arguments=("a\u2028b", "\udcff", "c\x85d\n"))
+    begin_record(tmp_path, strange)
+    [record] = read_records(tmp_path)
+    assert record.request == strange
 
 
 def test_the_summary_says_what_each_setting_brought() -> None:

@@ -22,8 +22,11 @@ import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
  */
 public final class FastGrep {
 
-    /** Most bytes of distinct texts; the smallest heap of a task is 307 MB. */
+    /** Most memory of distinct texts; the smallest heap of a task is 307 MB. */
     static final long TEXTS_BYTES = 64L << 20;
+
+    /** What a text takes beside its bytes: two objects, an array, a place in a list. */
+    private static final int ENTRY_BYTES = 100;
 
     private static final String REGEX = "boardcluster.grep.regex";
 
@@ -98,13 +101,13 @@ public final class FastGrep {
         @Override
         protected void reduce(Text text, Iterable<VLongWritable> counts, Context context)
                 throws IOException {
-            bytes += text.getLength();
+            bytes += text.getLength() + ENTRY_BYTES;
             if (bytes > TEXTS_BYTES) {
                 throw new IOException(
-                        "the expression matches more than "
+                        "the expression matches so many distinct texts that one reduce cannot sort"
+                                + " them in "
                                 + (TEXTS_BYTES >> 20)
-                                + " MiB of distinct texts, which one reduce cannot sort in memory;"
-                                + " run the stock form");
+                                + " MiB of memory; run the stock form");
             }
             found.add(new Counted(FastWordCount.total(counts), new Text(text)));
         }
