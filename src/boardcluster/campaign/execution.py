@@ -418,9 +418,9 @@ class Execution:
         mark = live.home / "conf" / REFUSED_ON_BOARDS
         if mark.exists() or not uses_archive(live.layout, self._engine):
             return ""
-        refuse_on_boards(live.as_root, live.layout.archives, reason)
-        with contextlib.suppress(OSError):
-            mark.write_text(reason)
+        if refuse_on_boards(live.as_root, live.layout.archives, reason):
+            with contextlib.suppress(OSError):
+                mark.write_text(reason)
         return "the class-data archives of these boards, which the next `up` takes from all"
 
     def _ended_applications(

@@ -270,7 +270,12 @@ def _check_program_order(order: TuneOrder) -> None:
 
 def _digest(declared: ClusterSpec, base: str) -> str:
     """Digest what a tuning must find again to go on: cluster, profile and space."""
-    parts = [to_json(declared), own_profile_digests([base]), repr(read_space())]
+    parts = [
+        to_json(declared),
+        own_profile_digests([base]),
+        repr(read_space()),
+        real_cores(declared),  # ranges and the sizing of jobs go by them
+    ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

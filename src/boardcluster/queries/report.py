@@ -10,6 +10,7 @@ from pathlib import Path
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
 from boardcluster.queries.samples import RunRequest, digest_runs
+from boardcluster.queries.searches import search_campaigns
 from boardcluster.records import ClusterSpec, PowerSamples, Result
 from boardcluster.report import Written, write_source
 from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
@@ -60,7 +61,7 @@ def write_home_report(
                     f"no campaign {campaign}", hint="see `boardcluster results` for their ids"
                 )
         tunings = [row for row in read_records(home) if campaign in {None, row.request.id}]
-        searches = {row.request.id for row in tunings} - {campaign}
+        searches = search_campaigns(tunings) - {campaign}
         results = tuple(
             row
             for row in store.results(campaign, all_attempts=True)

@@ -24,6 +24,7 @@ from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
 from boardcluster.factors import setting_value
 from boardcluster.queries.names import SIDES
 from boardcluster.queries.runs import nearest
+from boardcluster.queries.searches import without_searches
 from boardcluster.records import AttemptState, Campaign, Result, Verdict
 from boardcluster.store import Store
 from boardcluster.units import format_bytes
@@ -237,7 +238,8 @@ class _Loader:
         self._all_campaigns(home)  # says that there is no cluster
         if (home, campaign) not in self._results:
             with Store.open(home, read_only=True) as store:
-                self._results[home, campaign] = store.results(campaign)
+                found = store.results(campaign)
+            self._results[home, campaign] = without_searches(found, home, asked=campaign)
         return self._results[home, campaign]
 
     def _campaign_side(self, asked: _Asked, home: Path, name: str) -> ResultSet:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from boardcluster.analysis import summarise, untrusted
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.names import TableName
+from boardcluster.queries.searches import without_searches
 from boardcluster.records import Campaign, Result, Telemetry
 from boardcluster.report.export.cells import cell_frame
 from boardcluster.report.export.frames import Frame
@@ -57,6 +58,7 @@ class StoredTables:
             return self._probes()
         results, campaigns = self._results(), self._campaigns()
         if table is TableName.CELLS:
+            results = self._counting(results)
             return cell_frame(
                 summarise(results, tainted=self._tainted),
                 untrusted(results, tainted=self._tainted),
@@ -80,6 +82,9 @@ class StoredTables:
                 hint="run something first: `boardcluster run wordcount`",
             )
         return results
+
+    def _counting(self, results: Sequence[Result]) -> tuple[Result, ...]:
+        return without_searches(results, self._store.home, asked=self._campaign)
 
     def _campaigns(self) -> dict[str, Campaign]:
         return {row.id: row for row in self._store.campaigns()}
@@ -136,7 +141,7 @@ class StoredTables:
         return lines
 
     def _latest(self) -> tuple[Result, ...]:
-        return self._store.results(self._campaign)
+        return self._counting(self._store.results(self._campaign))
 
     def latex(self) -> Mapping[str, ReportTable]:
         """Return the tables that belong into a paper, by name.
@@ -144,7 +149,7 @@ class StoredTables:
         Raises:
             EmptySelectionError: there are none.
         """
-        results = self._results()
+        results = self._counting(self._results())
         campaigns = self._campaigns()
         chosen = [row for row in campaigns.values() if self._campaign in {None, row.id}]
         source = Source.of(results, chosen, tainted=self._tainted)

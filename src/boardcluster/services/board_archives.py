@@ -386,7 +386,7 @@ def refuse_board_archives(folder: Path, reason: str) -> None:
         path.unlink()
 
 
-def refuse_on_boards(remotes: Mapping[str, Remote], place: Path, reason: str) -> None:
+def refuse_on_boards(remotes: Mapping[str, Remote], place: Path, reason: str) -> bool:
     """Take the archives from boards that run, because a JVM of a job crashed while it used one.
 
     JVMs that run keep what they have mapped; others start without. Each later ``up`` knows it.
@@ -395,10 +395,16 @@ def refuse_on_boards(remotes: Mapping[str, Remote], place: Path, reason: str) ->
         remotes: the boards as root.
         place: where the archives are on them.
         reason: how the JVM crashed.
+
+    Returns:
+        Whether every board did it.
     """
     request = {"do": "refuse", "folder": str(place), "reason": reason}
     # A board that does not answer is told by the next `up`.
-    each_node(remotes, lambda name: rpc(remotes[name], request, program="node_archives"))
+    _, errors = each_node(
+        remotes, lambda name: rpc(remotes[name], request, program="node_archives")
+    )
+    return not errors
 
 
 def _write_down(made: MadeArchives, folder: Path) -> None:

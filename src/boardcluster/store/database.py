@@ -359,6 +359,11 @@ class Store:
                 marked += 1
         return marked
 
+    @property
+    def home(self) -> Path:
+        """The state folder of the cluster whose results it holds."""
+        return self._home
+
     def results(
         self, campaign_id: str | None = None, *, all_attempts: bool = False
     ) -> tuple[Result, ...]:

@@ -423,6 +423,11 @@ def test_the_report_shows_it_and_leaves_the_search_out_of_the_rest(
     assert runs
     assert all(search not in path.read_text() for path in runs)
     assert search in {row.trial.campaign_id for row in tuned.results()}, "they are in the store"
+    cells = bc.open(home=tuned.home).results().cells().rows()
+    assert len(cells) == 2, "the best and the base, as the pairs measured them"
+    assert {row["runs"] for row in cells} == {shown["proof"]["pairs"]}
+    asked = bc.open(home=tuned.home).results(campaign=search).cells().rows()
+    assert len(asked) > 2
 
 
 def test_ctrl_c_says_how_to_go_on(tuned: Desk) -> None:

@@ -12,7 +12,7 @@ statistic between an effect, in standard deviations, that is normal around 0, an
 idea is of T. L. Lai, "On confidence sequences", *Annals of Statistics* 4(2), 1976. Under the truth
 it is a martingale that begins at 1, so that by Ville's inequality it ever reaches
 1 / (1 - confidence) with a probability of at most 1 - confidence. What disturbs a duration
-multiplies it; the values are therefore logarithms.
+multiplies it; a comparison's values are therefore logarithms, those of a mean are seconds.
 """
 
 from __future__ import annotations
