@@ -306,7 +306,7 @@ class WorkloadRuns:
             self._tools.cluster.look_again()
         if left_of(store, campaign, Policy()):
             reasons = [row.attempt.reason for row in store.results(campaign.id) if row.attempt]
-            raise proof_stopped(next(filter(None, reasons), "it was never begun"))
+            raise _proof_stopped(next(filter(None, reasons), "it was never begun"))
         found: list[PairRun] = []
         for row in store.results(campaign.id):
             of_best = candidate.settings.items() <= row.trial.settings.items()
@@ -318,7 +318,7 @@ class WorkloadRuns:
         return found
 
 
-def proof_stopped(reason: str) -> RunError:
+def _proof_stopped(reason: str) -> RunError:
     """Return the error of a proof that cannot go on for now; its pairs so far are kept."""
     return RunError(
         f"the proof stopped, because a run was lost more than once: {reason}",
@@ -426,7 +426,7 @@ class ProgramRuns:
                     if ran.outcome is Outcome.INVALID:
                         ran = self.run(one, 0, None)
                     if ran.outcome is Outcome.INVALID:
-                        raise proof_stopped(ran.reason)
+                        raise _proof_stopped(ran.reason)
                     record.add(PairRecord(pair=pair, candidate=one.id, run=ran.run))
         found: list[PairRun] = []
         for place, row in enumerate(record.pairs):
