@@ -303,7 +303,7 @@ def _found_record(
 
 def _runs(tools: TuneTools, record: TuningRecord, cwd: Path) -> TuneRuns:
     request = record.request
-    if Path(request.target).is_absolute():
+    if request.is_program:
         return ProgramRuns(tools, request, cwd=cwd)
     runs = WorkloadRuns(tools, request)
     sizes = sizes_of(request.size_bytes)
@@ -415,7 +415,7 @@ class _Life:
             return _outcome(record, None)
         if record.proof is None:
             pairs = proof_pairs(record, self._spent_seconds())
-            campaign = "" if Path(record.request.target).is_absolute() else new_campaign_id()
+            campaign = "" if record.request.is_program else new_campaign_id()
             record.add(ProofPlan(campaign=campaign, candidate=best, pairs=pairs))
             self._follow.line(f"proof: {pairs} pairs of the best and the base")
         candidate = record.candidates[best]

@@ -292,8 +292,11 @@ class _Texts:
         """Return the properties by name."""
         rows = {key: value for file in profile.properties.values() for key, value in file.items()}
         engine, size_bytes = self._request.engine, self._request.size_bytes
-        is_program = Path(self._request.target).is_absolute()  # `submit` sizes nothing
-        sizing = None if is_program else size_job(self.spec, profile, engine, size_bytes=size_bytes)
+        sizing = (
+            None  # `submit` sizes nothing
+            if self._request.is_program
+            else size_job(self.spec, profile, engine, size_bytes=size_bytes)
+        )
         for found in sizing.properties.values() if sizing else ():
             rows.update(found)
         if sizing and sizing.brief:  # as it would be if a user had written it

@@ -151,6 +151,18 @@ def _as_run(
     )
 
 
+def _never_began(reason: str, wall_seconds: float) -> TuneRun:
+    """Say of a run that the cluster was not there for it."""
+    return TuneRun(
+        outcome=Outcome.INVALID,
+        seconds=0.0,
+        value=0.0,
+        wall_seconds=wall_seconds,
+        run="",
+        reason=reason,
+    )
+
+
 class WorkloadRuns:
     """Runs of a workload: trials of one campaign, and pairs of another.
 
@@ -229,15 +241,7 @@ class WorkloadRuns:
             tools.cluster.look_again()
         took = tools.clock() - began
         if not ends:
-            reason = lost or "it never began"
-            return TuneRun(
-                outcome=Outcome.INVALID,
-                seconds=0.0,
-                value=0.0,
-                wall_seconds=took,
-                run="",
-                reason=reason,
-            )
+            return _never_began(lost or "it never began", took)
         attempt, found = ends[-1]
         return _as_run(
             self._request, attempt, found, limit_seconds=limit_seconds, wall_seconds=took
@@ -310,11 +314,7 @@ class WorkloadRuns:
         found: list[PairRun] = []
         for row in store.results(campaign.id):
             of_best = candidate.settings.items() <= row.trial.settings.items()
-            # A pair is one block, whichever start of the daemons an interrupted proof went on with.
-            found += [
-                replace(run, value=replace(run.value, start=(campaign.id, 1), daemons=""))
-                for run in _pair_runs(row, self._request.objective, of_best=of_best)
-            ]
+            found += _pair_runs(row, self._request, of_best=of_best)
         return found
 
 
@@ -326,13 +326,23 @@ def _proof_stopped(reason: str) -> RunError:
     )
 
 
-def _pair_runs(row: Result, objective: Objective, *, of_best: bool) -> Sequence[PairRun]:
-    """Return the one run of a proof that a result is; none if it has no verified value."""
+def _pair_runs(row: Result, request: TuningRequest, *, of_best: bool) -> Sequence[PairRun]:
+    """Return the one run of a proof that a result is; none if it has no verified value.
+
+    A pair is one block, whichever start of the daemons an interrupted proof went on with.
+    """
     if row.attempt is None or row.attempt.state is not AttemptState.OK or row.measurement is None:
         return []
     disturbed = "" if in_cell(row.measurement) else "; ".join(row.measurement.verdict_reasons)
-    values = observe([row], lambda found: value_of(objective, found))
-    return [PairRun(value=value, of_best=of_best, disturbed=disturbed) for value in values]
+    values = observe([row], lambda found: value_of(request.objective, found))
+    return [
+        PairRun(
+            value=replace(value, start=(request.id, 1), daemons=""),
+            of_best=of_best,
+            disturbed=disturbed,
+        )
+        for value in values
+    ]
 
 
 def _wall_seconds(attempt: Attempt, found: Measurement | None) -> float:
@@ -386,14 +396,7 @@ class ProgramRuns:
             attempt = self._submit(candidate, limit_seconds)
         except ClusterError as error:
             self._tools.cluster.look_again()
-            return TuneRun(
-                outcome=Outcome.INVALID,
-                seconds=0.0,
-                value=0.0,
-                wall_seconds=self._tools.clock() - began,
-                run="",
-                reason=error.message,
-            )
+            return _never_began(error.message, self._tools.clock() - began)
         if "node_lost" in attempt.reason:
             self._tools.cluster.look_again()
         result = self._result(attempt.name)
@@ -433,8 +436,7 @@ class ProgramRuns:
             result = self._result(row.run) if row.run else None
             if result is None:
                 continue
-            for run in _pair_runs(result, self._request.objective, of_best=row.candidate != BASE):
-                start = (record.request.id, 1)
-                value = replace(run.value, start=start, daemons="", block=row.pair, position=place)
+            for run in _pair_runs(result, self._request, of_best=row.candidate != BASE):
+                value = replace(run.value, block=row.pair, position=place)
                 found.append(replace(run, value=value))
         return found

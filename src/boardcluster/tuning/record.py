@@ -120,6 +120,11 @@ class TuningRequest:
     """Version of boardcluster that began it."""
 
     @property
+    def is_program(self) -> bool:
+        """Whether it is the user's own program, which is kept by its whole path."""
+        return Path(self.target).is_absolute()
+
+    @property
     def key(self) -> tuple[object, ...]:
         """What must be equal for one tuning to continue another."""
         left_out = ("id", "seed", "budget_seconds", "version", "cluster_sha256", "pairs")
