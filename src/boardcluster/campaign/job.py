@@ -29,6 +29,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import end_processes
 from boardcluster.services.mpi import serving
 from boardcluster.services.operation import LiveCluster
+from boardcluster.services.settings import merge_files
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import to_json
 from boardcluster.workloads.base import Context, Job, Phase, PhaseOutcome, Proof, StagedInput
@@ -55,13 +56,6 @@ class RunPaths:
     """Told what is being done."""
     stop: threading.Event = field(default_factory=threading.Event)
     """Set when something was lost or another job failed: no further phase begins."""
-
-
-def _merged(
-    first: Mapping[str, Mapping[str, str]], second: Mapping[str, Mapping[str, str]]
-) -> dict[str, dict[str, str]]:
-    """Return the properties of both per file; where they differ, the second's hold."""
-    return {file: {**first.get(file, {}), **second.get(file, {})} for file in {**first, **second}}
 
 
 class JobRun:
@@ -98,7 +92,7 @@ class JobRun:
             self._folder / "conf",
             tag=self._tag,
             tags=tags,
-            extra=_merged(job.sizing.properties if job.sizing else {}, settings),
+            extra=merge_files(job.sizing.properties if job.sizing else {}, settings),
             brief=job.sizing is not None and job.sizing.brief,
         )
         self._job = Job(

@@ -9,7 +9,13 @@ from boardcluster.factors import FACTORS
 from boardcluster.records import ClusterSpec, Engine, Trial
 from boardcluster.services.job_sizing import JobSizing, size_job
 from boardcluster.services.profile import Profile, with_settings
-from boardcluster.services.settings import by_file, of_daemons, of_jobs
+from boardcluster.services.settings import (
+    all_properties,
+    by_file,
+    merge_files,
+    of_daemons,
+    of_jobs,
+)
 from boardcluster.spec.variant import ClusterVariant
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import InputKind, JobSpec, Workload, check_parameters
@@ -55,11 +61,10 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
     """
     profile = with_settings(profile, of_jobs(trial.settings), spec)
     own = _properties_of_factors(trial)
-    files = dict.fromkeys((*profile.properties, *own))
     profile = replace(
         profile,
-        properties={file: profile.properties.get(file, {}) | own.get(file, {}) for file in files},
-        settings={**profile.settings, **{k: v for rows in own.values() for k, v in rows.items()}},
+        properties=merge_files(profile.properties, own),
+        settings={**profile.settings, **all_properties(own)},
     )
     names = trial.workload.split("+")
     smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
@@ -121,16 +126,9 @@ def check_spark_fits(profile: Profile, engine: Engine) -> None:
 
 def settings_of(trial: Trial) -> dict[str, dict[str, str]]:
     """Return the properties, per configuration file, that a trial sets for its jobs."""
-    found = by_file(of_jobs(trial.settings))
-    for file, properties in _properties_of_factors(trial).items():
-        found[file] = {**found.get(file, {}), **properties}
-    return found
+    return merge_files(by_file(of_jobs(trial.settings)), _properties_of_factors(trial))
 
 
 def _properties_of_factors(trial: Trial) -> dict[str, dict[str, str]]:
     """Return the properties, per configuration file, that the levels of a trial's factors are."""
-    found: dict[str, dict[str, str]] = {}
-    for factor in FACTORS:
-        for file, properties in factor.properties(factor.level(trial)).items():
-            found[file] = {**found.get(file, {}), **properties}
-    return found
+    return merge_files(*(factor.properties(factor.level(trial)) for factor in FACTORS))

@@ -34,7 +34,7 @@ from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
 from boardcluster.services import operation
 from boardcluster.services.profile import own_parts
-from boardcluster.services.settings import by_file
+from boardcluster.services.settings import by_file, merge_files
 from boardcluster.store import Store, replacing
 from boardcluster.telemetry.meters.registry import meter_facts
 from boardcluster.tuning.profile_text import ProfileParts, tuned_profile
@@ -442,8 +442,7 @@ class _Life:
         )
         path = (out or default).absolute()
         base, tables = own_parts(request.base)
-        for file, rows in by_file(candidate.settings).items():
-            tables[file] = {**tables.get(file, {}), **rows}
+        tables = merge_files(tables, by_file(candidate.settings))
         text = tuned_profile(
             ProfileParts(base=base, tables=tables),
             request,

@@ -25,7 +25,7 @@ from boardcluster.services.profile import (
     profile_names,
     with_settings,
 )
-from boardcluster.services.settings import check_setting, known_settings
+from boardcluster.services.settings import all_properties, check_setting, known_settings
 from boardcluster.spec.checks import closest
 from boardcluster.store import to_json
 from boardcluster.tuning.record import Candidate, Objective, TuningRequest
@@ -290,15 +290,14 @@ class _Texts:
 
     def of(self, profile: Profile) -> dict[str, str]:
         """Return the properties by name."""
-        rows = {key: value for file in profile.properties.values() for key, value in file.items()}
+        rows = all_properties(profile.properties)
         engine, size_bytes = self._request.engine, self._request.size_bytes
         sizing = (
             None  # `submit` sizes nothing
             if self._request.is_program
             else size_job(self.spec, profile, engine, size_bytes=size_bytes)
         )
-        for found in sizing.properties.values() if sizing else ():
-            rows.update(found)
+        rows |= all_properties(sizing.properties if sizing else {})
         if sizing and sizing.brief:  # as it would be if a user had written it
             for key in _JVM_OPTIONS:
                 rows[key] = f"{rows.get(key, '')} -XX:TieredStopAtLevel=1".strip()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
-from boardcluster.services.settings import memory_mib
+from boardcluster.services.settings import all_properties, memory_mib
 
 __all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit", "container_mib"]
 
@@ -85,7 +85,7 @@ def check_settings_fit(
     Raises:
         CapacityError: with the arithmetic.
     """
-    rows = {key: value for file in properties.values() for key, value in file.items()}
+    rows = all_properties(properties)
     for key in sorted(settings):
         if key.endswith(("memory.mb", "memory-mb", "resource.mb", "allocation-mb", "sort.mb")):
             container_mib(key, rows)

@@ -19,7 +19,13 @@ from typing import Any
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
 from boardcluster.services.fitting import YARN_DEFAULTS_MIB, check_settings_fit, container_mib
-from boardcluster.services.settings import by_file, check_for_pair, check_setting
+from boardcluster.services.settings import (
+    all_properties,
+    by_file,
+    check_for_pair,
+    check_setting,
+    merge_files,
+)
 from boardcluster.services.sizing import STEP_MIB, size_cluster
 from boardcluster.spec.checks import complaint, shown
 from boardcluster.spec.problems import Problem, spec_error
@@ -94,10 +100,9 @@ def with_settings(profile: Profile, settings: Mapping[str, str], spec: ClusterSp
     if not settings:
         return profile
     check_for_pair(settings, spec.engines)
-    files = by_file(settings)
     built = replace(
         profile,
-        properties={file: rows | files.get(file, {}) for file, rows in profile.properties.items()},
+        properties=merge_files(profile.properties, by_file(settings)),
         per_node={
             node: {key: value for key, value in rows.items() if key not in settings}
             for node, rows in profile.per_node.items()
@@ -153,7 +158,7 @@ def _on_base(
     """
     tuned = raw.get("tuned", {})
     below = replace(_profile(raw["base"], spec), name=name, source=raw["source"])
-    settings = {key: value for rows in properties.values() for key, value in rows.items()}
+    settings = all_properties(properties)
     try:
         built = with_settings(below, settings, spec)
     except CapacityError as error:

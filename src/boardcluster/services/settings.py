@@ -26,11 +26,13 @@ from boardcluster.spec.checks import refusal, shown
 from boardcluster.units import parse_size
 
 __all__ = [
+    "all_properties",
     "by_file",
     "check_for_pair",
     "check_setting",
     "known_settings",
     "memory_mib",
+    "merge_files",
     "of_daemons",
     "of_engine",
     "of_jobs",
@@ -360,6 +362,20 @@ def by_file(settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
     for key, value in settings.items():
         found.setdefault(_file_of(key), {})[key] = value
     return found
+
+
+def merge_files(*parts: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Return the properties of several parts per file; of one that several set, the last holds."""
+    found: dict[str, dict[str, str]] = {}
+    for part in parts:
+        for file, properties in part.items():
+            found.setdefault(file, {}).update(properties)
+    return found
+
+
+def all_properties(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return the properties of all files, whichever each stands in."""
+    return {key: value for rows in files.values() for key, value in rows.items()}
 
 
 def memory_mib(text: str, *, default_unit_bytes: int = _MIB) -> int:
