@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.begin import Start
-from boardcluster.campaign.request import DEFAULT_SIZE
 from boardcluster.campaign.tune import preview_tuning, run_tuning
 from boardcluster.campaign.tune_order import PAIRS_LEAST, TuneOrder
 from boardcluster.cli.console import Reporter, print_json
@@ -22,6 +21,7 @@ from boardcluster.cli.options import (
     require_cluster,
 )
 from boardcluster.cli.show_tune import print_tune_preview, print_tuning
+from boardcluster.cli.workload_options import InputOption, InputSizeOption, ParameterOption
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.spec import SEED_MAX
@@ -56,18 +56,9 @@ class TuneOptions:
             help="How long it may take, with the proof. Default: as it was begun, or 1h.",
         ),
     ] = None
-    size: Annotated[
-        str | None,
-        typer.Option(help=f"Input size. Default: {DEFAULT_SIZE}, or the whole of --input."),
-    ] = None
-    input: Annotated[
-        Path | None,
-        typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
-    ] = None
-    set: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
-    ] = None
+    size: InputSizeOption = None
+    input: InputOption = None
+    set: ParameterOption = None
     main_class: Annotated[str, typer.Option("--class", help="Main class of a Spark jar.")] = ""
     base: Annotated[
         str,
