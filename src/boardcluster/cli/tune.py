@@ -65,8 +65,11 @@ class TuneOptions:
         typer.Option(help="The profile to set things on top of. Default: the cluster's."),
     ] = ""
     pairs: Annotated[
-        int, typer.Option(min=PAIRS_LEAST, max=100, help="Fewest pairs of the proof.")
-    ] = PAIRS_LEAST
+        int | None,
+        typer.Option(
+            min=PAIRS_LEAST, max=100, help=f"Fewest pairs of the proof. Default: {PAIRS_LEAST}."
+        ),
+    ] = None
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Seed of all that is drawn. Default: another one."),
