@@ -255,7 +255,7 @@ class JobRun:
             execution.environment.update(variables)
 
     def _check(self, phase: Phase, outcome: SubmissionOutcome) -> None:
-        if outcome.refused_archive:
+        if outcome.lost_archive:
             raise HostError(
                 f"{phase.name}: {outcome.failure}",
                 hint="run it again with `boardcluster run FILE --resume`",
