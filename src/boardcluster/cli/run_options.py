@@ -11,7 +11,12 @@ from boardcluster.campaign.begin import Design, Start
 from boardcluster.cli.options import (
     SettingOption,
 )
-from boardcluster.cli.workload_options import InputOption, InputSizeOption, ParameterOption
+from boardcluster.cli.workload_options import (
+    InputOption,
+    InputSizeOption,
+    ParameterOption,
+    chosen_start,
+)
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.spec import (
@@ -165,12 +170,7 @@ class FileOptions:
         Raises:
             UsageError: the options contradict each other.
         """
-        ways = {"--continue": Start.CONTINUE, "--resume": Start.RESUME, "--new": Start.NEW}
-        asked = [name for name in ways if self.given()[name]]
-        if len(asked) > 1:
-            raise UsageError(
-                f"{' and '.join(asked)} contradict each other", hint="give one of them"
-            )
+        start = chosen_start(go_on=self.go_on, resume=self.resume, new=self.new)
         if self.retry_failed and not (self.resume or self.go_on):
             raise UsageError("--retry-failed needs --resume or --continue", hint="add one of them")
-        return ways[asked[0]] if asked else Start.BEGIN
+        return start

@@ -21,7 +21,13 @@ from boardcluster.cli.options import (
     require_cluster,
 )
 from boardcluster.cli.show_tune import print_tune_preview, print_tuning
-from boardcluster.cli.workload_options import InputOption, InputSizeOption, ParameterOption
+from boardcluster.cli.workload_options import (
+    InputOption,
+    InputSizeOption,
+    ParameterOption,
+    chosen_start,
+    parse_parameters,
+)
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.spec import SEED_MAX
@@ -103,12 +109,7 @@ class TuneGoing:
         Raises:
             UsageError: the options contradict each other.
         """
-        given = {Start.CONTINUE: self.go_on, Start.RESUME: self.resume, Start.NEW: self.new}
-        asked = [way for way, said in given.items() if said]
-        if len(asked) > 1:
-            names = " and ".join(f"--{way}" for way in asked)
-            raise UsageError(f"{names} contradict each other", hint="give one of them")
-        return asked[0] if asked else Start.BEGIN
+        return chosen_start(go_on=self.go_on, resume=self.resume, new=self.new)
 
 
 def command(
@@ -149,7 +150,7 @@ def command(
         seed=wanted.seed,
         pairs=wanted.pairs,
         text=wanted.input,
-        parameters=dict(_parameter(text) for text in wanted.set or ()),
+        parameters=parse_parameters(wanted.set),
         arguments=tuple(arguments or ()),
         main=wanted.main_class,
         start=going.start,
@@ -175,10 +176,3 @@ def _budget(text: str) -> float:
         return parse_duration(text)
     except ValueError as error:
         raise UsageError(f"--budget: {error}", hint="for example --budget 1h") from error
-
-
-def _parameter(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key.strip():
-        raise UsageError(f"--set {text!r} is not NAME=VALUE", hint="for example --set seed=2")
-    return key.strip(), value
