@@ -295,6 +295,11 @@ def test_what_a_worker_cannot_hold_or_schedule_or_write(
     program = cli(tmp_path / "home")
     try:
         program("init", "--workers", "1", "--subnet", "198.18.208.0/24")
+        # YARN looks at disks every two minutes by itself; a job may wait for a full one for ever.
+        with (program.home / "cluster.toml").open("a") as stream:
+            stream.write(
+                '\n[settings]\n"yarn.nodemanager.disk-health-checker.interval-ms" = 5000\n'
+            )
         program("up")
         oom = program_of_mine(program, "-Dmapreduce.task.io.sort.mb=1500", timeout=120)
         assert oom["state"] == "failed"
@@ -354,7 +359,11 @@ def broken_in_mid_run(program: Cli, fault: Callable[[], object]) -> dict[str, An
         wait_until(lambda: submissions() != before, seconds=60, what="the job")
         time.sleep(7)
         fault()
-        _, err = process.communicate(timeout=300)
+        try:
+            _, err = process.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # or `with` would wait for it without an end
+            raise
     assert process.returncode == 7, err
     row: dict[str, Any] = program.json("results")["results"][-1]
     assert row["attempt"]["state"] == "invalid"
