@@ -7,17 +7,14 @@ import runpy
 import shutil
 import zipfile
 from collections.abc import Callable
-from functools import cache as kept
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from boardcluster.fetch.cache import no_progress
 from boardcluster.services.dilation import intervals
-from boardcluster.services.install import Installation, install
-from boardcluster.services.java import provide_java
-from boardcluster.services.pair import load_pair, pair_ids
+from boardcluster.services.install import Installation
+from boardcluster.services.pair import pair_ids
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {
@@ -30,19 +27,6 @@ SPARK_JARS = ("spark-core", "spark-yarn", "spark-network-common", "spark-catalys
 SPARK_PLACES = ("/config/", "/util/Utils", "Conf", "/rpc/", "/scheduler/", "HealthTracker")
 
 pytestmark = pytest.mark.parametrize("pair_id", pair_ids())
-
-
-@pytest.fixture(scope="module")
-def installed(cache: Path) -> Callable[[str], Installation]:
-    """Installs a pair as `up` does, unless it is there."""
-
-    @kept
-    def install_pair(pair_id: str) -> Installation:
-        pair = load_pair(pair_id)
-        java = provide_java(pair, cache=cache)
-        return install(pair, java, cache=cache, progress=no_progress)
-
-    return install_pair
 
 
 def test_the_table_of_intervals_has_the_engines_own_values(
