@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from boardcluster.campaign.spans import EngineSpans, Span
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, StalledError
+from boardcluster.foreign import bounded_lines
 from boardcluster.records import Engine, NodeSpec, TaskRecord
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
@@ -392,7 +393,9 @@ class Execution:
         )
         for log in (self.stderr, *sorted(path for paths in logs for path in paths)):
             with log.open(errors="replace") as stream:
-                if found := next((line.strip() for line in stream if _OOM.search(line)), ""):
+                if found := next(
+                    (line.strip() for line in bounded_lines(stream) if _OOM.search(line)), ""
+                ):
                     return f"{found} {words}".strip()
         return words
 
@@ -401,7 +404,7 @@ class Execution:
         of_containers = (self._folder.glob(f"containers/*/*/{name}") for name in _PRINTED)
         for log in (self.stdout, self.stderr, *sorted(itertools.chain(*of_containers))):
             with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
-                if words := crash_words(stream):
+                if words := crash_words(bounded_lines(stream)):
                     then = ""
                     if had_archive:
                         then = consequence_of_crash(self._live, self._engine, words)

@@ -17,7 +17,7 @@ from boardcluster.campaign.life import (
 )
 from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
-from boardcluster.cli.console import Reporter, print_json, say
+from boardcluster.cli.console import Reporter, ask_yes, print_json, say
 from boardcluster.cli.options import (
     CacheOption,
     ChosenCluster,
@@ -118,11 +118,7 @@ def command(
                 reporter.line(note)
             return
         print_preflight(preflight, reporter=reporter)
-        if (
-            confirm
-            and not preflight.problems
-            and not typer.confirm("Start?", default=True, err=True)
-        ):
+        if confirm and not preflight.problems and not ask_yes("Start?", default=True, stderr=True):
             raise typer.Exit(0)
 
     done = run_campaign(folder, request, cache=store_folder, follow=reporter, show=show)
