@@ -211,6 +211,9 @@ class NodeLimits:
     """None leaves its files on this machine's disk, at its speed."""
     link_bits_per_second: int
     """Rate of its link in each direction."""
+    board_cores: int = 1
+    """Into how many cores its CPU time is divided; a thread gets one of them at most. Runs from
+    before there were such cores have 1: a thread could have all of the node's CPU time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
