@@ -70,6 +70,7 @@ __all__ = [
     "Telemetry",
     "Trial",
     "TwinSpec",
+    "Variant",
     "Verdict",
     "Verification",
     "in_cell",
@@ -124,6 +125,13 @@ class Checksum(StrEnum):
 
     CRC32C = "crc32c"
     NULL = "null"
+
+
+class Variant(StrEnum):
+    """Which program of a workload runs, where there are two for an engine."""
+
+    FAST = "fast"
+    TEXTBOOK = "textbook"
 
 
 class CachePolicy(StrEnum):
@@ -394,6 +402,8 @@ class Trial:
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines to values, as the engines read them; only what was set, in
     ``cluster.toml`` or for this trial."""
+    variant: Variant = Variant.FAST
+    """Which program of each of its workloads runs."""
     start: int = 1
     """Which start of the cluster it belongs to, from 1; cells of one start share what a start draws
     by chance."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boardcluster.errors import UsageError
-from boardcluster.records import Engine
+from boardcluster.records import Engine, Variant
 from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.layout import Layout
 from boardcluster.services.spark import spark_submit_command
@@ -14,6 +14,10 @@ from boardcluster.workloads.base import Context, Job, JobSpec, Parameter, Phase
 
 __all__ = ["FORM", "check_form", "example_command", "job_phase", "spark_command"]
 
+_PACKAGES = {
+    Variant.FAST: "io.boardcluster.jobs",
+    Variant.TEXTBOOK: "io.boardcluster.textbook",
+}
 _STOCK, _FAST = "stock", "fast"
 FORM = Parameter(
     default=_STOCK,
@@ -28,11 +32,16 @@ FORM = Parameter(
 
 
 def check_form(workload: str, spec: JobSpec) -> None:
-    """Refuse the fast form where there is only one.
+    """Refuse the fast form where there is only one, or where the textbook variant is asked for.
 
     Raises:
-        UsageError: the engine is not MapReduce.
+        UsageError: the engine is not MapReduce, or the variant is another one.
     """
+    if spec.parameters.get("form") == _FAST and spec.variant is Variant.TEXTBOOK:
+        raise UsageError(
+            f"{workload}.form = '{_FAST}' contradicts variant = \"{Variant.TEXTBOOK}\"",
+            hint="leave one of them out: Hadoop's stock example is the textbook program",
+        )
     if spec.parameters.get("form") == _FAST and spec.engine is not Engine.MAPREDUCE:
         raise UsageError(
             f"{workload}.form = '{_FAST}' is a program of MapReduce; {spec.engine} has one form",
@@ -91,7 +100,7 @@ def job_phase(
         job: the job.
         name: name of the phase.
         example: the example's name and its arguments.
-        main: class of the Spark job.
+        main: name of the class of the Spark job, the same in the packages of both variants.
         spark: its arguments.
         fast: class of the MapReduce job of the form ``fast``, which takes the same arguments.
     """
@@ -103,5 +112,6 @@ def job_phase(
     elif job.spec.engine is Engine.MAPREDUCE:
         command = example_command(layout, conf=job.conf, arguments=example)
     else:
-        command = spark_command(layout, job, main=main, arguments=spark)
+        package = _PACKAGES[job.spec.variant]
+        command = spark_command(layout, job, main=f"{package}.{main}", arguments=spark)
     return (Phase(name=name, command=command),)

@@ -11,6 +11,7 @@ from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once, sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
+    BOTH_VARIANTS,
     Context,
     InputKind,
     Job,
@@ -51,6 +52,7 @@ class _Grep(Workload):
     name = "grep"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind = InputKind.TEXT
+    variants = BOTH_VARIANTS
     parameters: Mapping[str, Parameter] = {
         "pattern": Parameter(
             default="ATL",
@@ -91,7 +93,7 @@ class _Grep(Workload):
             job,
             name="search",
             example=["grep", *arguments],
-            main="io.boardcluster.jobs.Grep",
+            main="Grep",
             fast="io.boardcluster.jobs.FastGrep",
             spark=arguments,
         )

@@ -56,7 +56,7 @@ class _TeraValidate(TeraWorkload):
             job,
             name="validate",
             example=["teravalidate", *paths],
-            main="io.boardcluster.jobs.TeraValidate",
+            main="TeraValidate",
             spark=paths,
         )
 
