@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
-from boardcluster.records import Checksum, Engine, MasterPlacement, Trial, Variant
+from boardcluster.records import MANY_YEARS, Checksum, Engine, MasterPlacement, Trial, Variant
 
 __all__ = [
     "FACTORS",
@@ -268,7 +268,8 @@ FACTORS = (
         meaning="the text that is read; empty for the flights",
         left_out="real flights",
         allowed="path of a text file for the workloads that read text; a relative one starts at "
-        "the folder of this file",
+        f"the folder of this file. Or `{MANY_YEARS}`: "
+        "[flights as distinct as the papers'](#text-of-the-papers-shape)",
         kind=str,
         default="",
         changes_work=True,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXCLUDING_SHARE",
+    "MANY_YEARS",
     "SMALLEST_EFFECT_SHARE",
     "Attempt",
     "AttemptState",
@@ -125,6 +126,10 @@ class Checksum(StrEnum):
 
     CRC32C = "crc32c"
     NULL = "null"
+
+
+MANY_YEARS = "flights-of-many-years"
+"""In place of the path of a text: flights with as many distinct lines as the papers' file."""
 
 
 class Variant(StrEnum):

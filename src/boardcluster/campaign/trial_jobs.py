@@ -96,7 +96,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             if key.startswith(prefix)
         }
         size_bytes = 0 if workload.input_kind is InputKind.NOTHING else trial.size_bytes
-        sizing = size_job(spec, profile, trial.engine, size_bytes=size_bytes)
+        sizing = size_job(spec, profile, trial.engine, size_bytes=size_bytes, workload=name)
         hdfs = profile.properties["hdfs-site"] | (
             sizing.properties.get("hdfs-site", {}) if sizing else {}
         )
