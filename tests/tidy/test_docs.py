@@ -171,7 +171,9 @@ def test_the_example_of_campaign_toml_is_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize("profile", ["paper-2021", "paper-2026"])
 def test_the_papers_values_are_documented(profile: str) -> None:
     text = (REFERENCE / "profiles.md").read_text()
-    part = text[text.index(f"\n### {profile}\n") :].partition("\n###")[2].partition("\nInferred:")[0]
+    part = (
+        text[text.index(f"\n### {profile}\n") :].partition("\n###")[2].partition("\nInferred:")[0]
+    )
     written = {
         name: row[1].removesuffix(" (default)")
         for row in table_rows(part)
