@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.cluster.limits.cgroups import Cgroups, CgroupsV2, find_cgroups, joining
-from boardcluster.cluster.limits.core_watcher import Core, watch
-from boardcluster.cluster.limits.core_watcher import Node as WatchedNode
+from boardcluster.cluster.limits.core_watcher import Core, NodeCores, watch
 from boardcluster.cluster.limits.disks import DISK, attach_disk
 from boardcluster.cluster.limits.limiter import clear_leftovers
 from boardcluster.errors import HostError
@@ -193,7 +192,7 @@ def core_shares(groups: Cgroups) -> dict[str, Any]:
     first = subprocess.Popen([*joining(groups.join_files(name)), "sleep", "infinity"])
     began = int(Path(f"/proc/{first.pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
     cores = [Core(folder, groups.threads_name) for folder in groups.core_folders(name, CORES)]
-    watcher = threading.Thread(target=watch, args=([WatchedNode(cores)], [[first.pid, began]]))
+    watcher = threading.Thread(target=watch, args=([NodeCores(cores)], [[first.pid, began]]))
     watcher.start()
     busy = [*joining(groups.join_files(name)), "sh", "-c", "while :; do :; done"]
     shares = []

@@ -102,11 +102,15 @@ def command(
 
 def _left_words(stand: Stand) -> str:
     if stand.campaign is None:
-        return f"{len(stand.left)} runs{_duration_words([stand])}"
+        return f"{_runs(len(stand.left))}{_duration_words([stand])}"
     if stand.left:
         done = f"{len(stand.left)} of {len(stand.trials)} runs of {stand.campaign.id} are left"
         return f"{done}{_duration_words([stand])}"
     return f"all runs of {stand.campaign.id} are done"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _duration_words(stands: Sequence[Stand]) -> str:
@@ -115,7 +119,7 @@ def _duration_words(stands: Sequence[Stand]) -> str:
     unknown = sum(stand.unknown_runs for stand in stands)
     if unknown == sum(len(stand.left) for stand in stands):
         return ", for a time that no earlier run tells" if unknown else ""
-    more = f" and {unknown} runs of unknown length" if unknown else ""
+    more = f" and {_runs(unknown)} of unknown length" if unknown else ""
     return f", about {format_seconds(seconds)} of this machine{more}"
 
 
@@ -125,7 +129,7 @@ def _rest(later: Sequence[Stand]) -> str:
     if not count:
         return ""
     twins = "1 twin" if len(later) == 1 else f"{len(later)} twins"
-    return f"; then {count} runs on {twins}{_duration_words(later)}"
+    return f"; then {_runs(count)} on {twins}{_duration_words(later)}"
 
 
 def _show(experiment: ExperimentSpec, checked: Checked, *, as_json: bool) -> None:

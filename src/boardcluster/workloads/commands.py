@@ -14,10 +14,6 @@ from boardcluster.workloads.base import Context, Job, JobSpec, Parameter, Phase
 
 __all__ = ["FORM", "check_form", "example_command", "job_phase", "spark_command"]
 
-_PACKAGES = {
-    Variant.FAST: "io.boardcluster.jobs",
-    Variant.TEXTBOOK: "io.boardcluster.textbook",
-}
 _STOCK, _FAST = "stock", "fast"
 FORM = Parameter(
     default=_STOCK,
@@ -91,6 +87,7 @@ def job_phase(
     example: Sequence[str],
     main: str,
     spark: Sequence[str],
+    textbook: str = "",
     fast: str = "",
 ) -> tuple[Phase]:
     """Return the one phase of a job that is a stock example on MapReduce and ours on Spark.
@@ -100,7 +97,8 @@ def job_phase(
         job: the job.
         name: name of the phase.
         example: the example's name and its arguments.
-        main: name of the class of the Spark job, the same in the packages of both variants.
+        main: class of the Spark job.
+        textbook: class of the Spark job of the variant ``textbook``, with the same arguments.
         spark: its arguments.
         fast: class of the MapReduce job of the form ``fast``, which takes the same arguments.
     """
@@ -112,6 +110,6 @@ def job_phase(
     elif job.spec.engine is Engine.MAPREDUCE:
         command = example_command(layout, conf=job.conf, arguments=example)
     else:
-        package = _PACKAGES[job.spec.variant]
-        command = spark_command(layout, job, main=f"{package}.{main}", arguments=spark)
+        chosen = textbook if job.spec.variant is Variant.TEXTBOOK else main
+        command = spark_command(layout, job, main=chosen, arguments=spark)
     return (Phase(name=name, command=command),)

@@ -165,7 +165,7 @@ def level(cores: Sequence[Core]) -> bool:
         moved = True
 
 
-class Node:
+class NodeCores:
     """The cores of one node."""
 
     def __init__(self, cores: Sequence[Core]) -> None:
@@ -207,7 +207,7 @@ def remove(folders: Sequence[Path]) -> bool:
     return not any(folder.exists() for folder in folders)
 
 
-def watch(nodes: Sequence[Node], first: Sequence[Sequence[int]]) -> None:
+def watch(nodes: Sequence[NodeCores], first: Sequence[Sequence[int]]) -> None:
     """Spread threads until every node's first process has ended."""
     saved, alive_due = SAVED_SECONDS, 0.0
     while True:
@@ -246,7 +246,7 @@ def main(text: str) -> None:
         if not locked(lock.fileno()):
             return
         nodes = [
-            Node([Core(Path(folder), request["threads"]) for folder in folders])
+            NodeCores([Core(Path(folder), request["threads"]) for folder in folders])
             for folders in request["nodes"]
         ]
         watch(nodes, request["first"])

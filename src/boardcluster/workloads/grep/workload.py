@@ -93,7 +93,8 @@ class _Grep(Workload):
             job,
             name="search",
             example=["grep", *arguments],
-            main="Grep",
+            main="io.boardcluster.jobs.Grep",
+            textbook="io.boardcluster.textbook.Grep",
             fast="io.boardcluster.jobs.FastGrep",
             spark=arguments,
         )

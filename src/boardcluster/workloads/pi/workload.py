@@ -83,7 +83,8 @@ class _Pi(Workload):
             job,
             name="estimate",
             example=["pi", maps, samples],
-            main="Pi",
+            main="io.boardcluster.jobs.Pi",
+            textbook="io.boardcluster.textbook.Pi",
             spark=[maps, samples, seed],
         )
 

@@ -61,7 +61,8 @@ class _TeraGen(TeraWorkload):
             job,
             name="generate",
             example=["teragen", *([f"-Dmapreduce.job.maps={maps}"] if maps else []), *arguments],
-            main="TeraGen",
+            main="io.boardcluster.jobs.TeraGen",
+            textbook="io.boardcluster.textbook.TeraGen",
             spark=[*arguments, *([str(maps)] if maps else [])],
         )
 

@@ -59,7 +59,8 @@ class _TeraSort(TeraWorkload):
             job,
             name="sort",
             example=sort_arguments(job.spec, reduces=reduces, paths=paths),
-            main="TeraSort",
+            main="io.boardcluster.jobs.TeraSort",
+            textbook="io.boardcluster.textbook.TeraSort",
             spark=[*paths, *([str(reduces)] if reduces else [])],
         )
 

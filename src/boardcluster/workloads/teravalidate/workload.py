@@ -56,7 +56,7 @@ class _TeraValidate(TeraWorkload):
             job,
             name="validate",
             example=["teravalidate", *paths],
-            main="TeraValidate",
+            main="io.boardcluster.jobs.TeraValidate",
             spark=paths,
         )
 

@@ -70,7 +70,8 @@ class _WordCount(Workload):
             job,
             name="count",
             example=["wordcount", *paths],
-            main="WordCount",
+            main="io.boardcluster.jobs.WordCount",
+            textbook="io.boardcluster.textbook.WordCount",
             fast="io.boardcluster.jobs.FastWordCount",
             spark=paths,
         )

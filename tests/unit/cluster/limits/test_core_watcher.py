@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from boardcluster.cluster.limits import core_watcher
-from boardcluster.cluster.limits.core_watcher import HELD_TURNS, Core, Node, level, remove, share
+from boardcluster.cluster.limits.core_watcher import (
+    HELD_TURNS,
+    Core,
+    NodeCores,
+    level,
+    remove,
+    share,
+)
 
 BUSY = frozenset("12345678")
 
@@ -68,7 +75,7 @@ def test_busy_cores_are_levelled(tmp_path: Path) -> None:
 
 
 def test_only_what_the_kernel_held_back_is_looked_through(tmp_path: Path) -> None:
-    node = Node([core(tmp_path / "0", "1 2"), core(tmp_path / "1", "")])
+    node = NodeCores([core(tmp_path / "0", "1 2"), core(tmp_path / "1", "")])
     node.look()
     node.spread(1.0)
     assert threads(tmp_path / "1") == ""
@@ -80,7 +87,7 @@ def test_only_what_the_kernel_held_back_is_looked_through(tmp_path: Path) -> Non
 
 
 def test_a_core_that_was_held_back_lately_is_not_free(tmp_path: Path) -> None:
-    node = Node([core(tmp_path / "0", "1 2"), core(tmp_path / "1", "3 4")])
+    node = NodeCores([core(tmp_path / "0", "1 2"), core(tmp_path / "1", "3 4")])
     held(tmp_path / "1", 4)
     node.look()
     held(tmp_path / "0", 4)
