@@ -46,6 +46,7 @@ DIRTY_BYTES = 24 * MIB
 CPU_SECONDS = 6.0
 CORES = 2
 CORE_SHARE = 0.2
+CORE_SECONDS = 3.0
 WAIT_SECONDS_MOST = 30.0
 ISOLATED = ("unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child")
 
@@ -201,7 +202,7 @@ def core_shares(groups: Cgroups) -> dict[str, Any]:
             loops = [subprocess.Popen(busy) for _ in range(count)]
             time.sleep(1)
             before, begin = [ticks(loop.pid) for loop in loops], time.monotonic()
-            time.sleep(CPU_SECONDS)
+            time.sleep(CORE_SECONDS)
             rate = os.sysconf("SC_CLK_TCK") * (time.monotonic() - begin)
             pairs = zip(loops, before, strict=True)
             shares.append([(ticks(loop.pid) - early) / rate for loop, early in pairs])
