@@ -11,7 +11,6 @@ import argparse
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,10 +25,8 @@ from boardcluster.services.spark import spark_submit_command, submit_environment
 from boardcluster.services.yarn import file_system_command
 from boardcluster.units import parse_size
 
-JVM = Path(__file__).resolve().parents[1] / "jvm"
-REFERENCE_JAR = JVM / "target" / "reference" / "boardcluster-reference.jar"
 OURS = "io.boardcluster.jobs"
-TEXTBOOK = "io.boardcluster.reference"
+TEXTBOOK = "io.boardcluster.textbook"
 FOLDER = "/benchmark-jobs"
 FILES = 4
 PARTITIONS = 4
@@ -43,7 +40,7 @@ class Setting:
 
     Attributes:
         size_bytes: bytes of text, of records and of all files of Dfsio together.
-        samples: samples of Pi; the textbook way holds one object each in the driver.
+        samples: samples of Pi.
     """
 
     size_bytes: int
@@ -134,12 +131,11 @@ class Bench:
 
     def submit(self, package: str, main: str, arguments: Sequence[str]) -> float:
         """Run a job and return the seconds of its submission."""
-        jar = jobs_jar() if package == OURS else REFERENCE_JAR
         command = spark_submit_command(
             self._live.layout,
             conf=self._conf,
             tag="benchmark-jobs",
-            program=str(jar),
+            program=str(jobs_jar()),
             main=f"{package}.{main}",
             arguments=arguments,
         )
@@ -197,12 +193,6 @@ def write_text(path: Path, size_bytes: int) -> None:
             written += len(lines)
 
 
-def build_reference() -> None:
-    """Build the textbook jobs; they are not shipped."""
-    command = ["mvn", "-q", "-B", "-f", str(JVM / "pom.xml"), "package", "-Preference"]
-    subprocess.run([*command, "-Dmaven.test.skip=true"], check=True)
-
-
 def measure_all(bench: Bench, chosen: Sequence[Pair], number: int) -> list[str]:
     """Measure, print the table row by row, and return the jobs whose mean ratio is above 1."""
     slower = []
@@ -247,7 +237,6 @@ def main() -> None:
         parser.error(f"no such job: {', '.join(unknown)}; there are {', '.join(names)}")
     if setting.size_bytes < LEAST_BYTES or options.pairs < 1 or setting.samples < PARTITIONS:
         parser.error(f"at least {LEAST_BYTES} bytes, {PARTITIONS} samples and one pair are needed")
-    build_reference()
     live = attach(Path(options.home), cache=cache_folder(None), progress=lambda *_: None)
     with tempfile.TemporaryDirectory(prefix="boardcluster-bench-") as folder:
         bench = Bench(live, setting, Path(folder))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
-from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
+from boardcluster.records import MANY_YEARS, Checksum, Engine, MasterPlacement, Trial, Variant
 
 __all__ = [
     "FACTORS",
@@ -268,7 +268,8 @@ FACTORS = (
         meaning="the text that is read; empty for the flights",
         left_out="real flights",
         allowed="path of a text file for the workloads that read text; a relative one starts at "
-        "the folder of this file",
+        f"the folder of this file. Or `{MANY_YEARS}`: "
+        "[flights as distinct as the papers'](#text-of-the-papers-shape)",
         kind=str,
         default="",
         changes_work=True,
@@ -294,6 +295,19 @@ FACTORS = (
         acts=Acts.BY_KEY,
         says=lambda found: settings_words(found) or "no settings",
         migration=("0006_settings", "TEXT NOT NULL DEFAULT '{}'"),  # a JSON object of strings
+    ),
+    Factor(
+        name="variant",
+        label="variant",
+        meaning="the program that runs: ours, or one written as textbooks do",
+        left_out="`fast`",
+        allowed="`fast`, `textbook`: which program of each workload runs on Spark, ours or one "
+        "written as textbooks and the papers do; on MapReduce Hadoop's stock example is the "
+        "textbook one and runs unless the workload's `form` says otherwise",
+        kind=Variant,
+        default=Variant.FAST,
+        noun="a variant",
+        migration=("0009_variant", "TEXT NOT NULL DEFAULT 'fast'"),
     ),
 )
 """Every factor, in the order in which tables show them."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXCLUDING_SHARE",
+    "MANY_YEARS",
     "SMALLEST_EFFECT_SHARE",
     "Attempt",
     "AttemptState",
@@ -70,6 +71,7 @@ __all__ = [
     "Telemetry",
     "Trial",
     "TwinSpec",
+    "Variant",
     "Verdict",
     "Verification",
     "in_cell",
@@ -124,6 +126,17 @@ class Checksum(StrEnum):
 
     CRC32C = "crc32c"
     NULL = "null"
+
+
+MANY_YEARS = "flights-of-many-years"
+"""In place of the path of a text: flights with as many distinct lines as the papers' file."""
+
+
+class Variant(StrEnum):
+    """Which program of a workload runs, where there are two for an engine."""
+
+    FAST = "fast"
+    TEXTBOOK = "textbook"
 
 
 class CachePolicy(StrEnum):
@@ -211,6 +224,9 @@ class NodeLimits:
     """None leaves its files on this machine's disk, at its speed."""
     link_bits_per_second: int
     """Rate of its link in each direction."""
+    board_cores: int = 1
+    """Into how many cores its CPU time is divided; a thread gets one of them at most. Runs from
+    before there were such cores have 1: a thread could have all of the node's CPU time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,6 +407,8 @@ class Trial:
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines to values, as the engines read them; only what was set, in
     ``cluster.toml`` or for this trial."""
+    variant: Variant = Variant.FAST
+    """Which program of each of its workloads runs."""
     start: int = 1
     """Which start of the cluster it belongs to, from 1; cells of one start share what a start draws
     by chance."""

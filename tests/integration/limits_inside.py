@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.cluster.limits.cgroups import Cgroups, CgroupsV2, find_cgroups, joining
+from boardcluster.cluster.limits.core_watcher import Core, NodeCores, watch
 from boardcluster.cluster.limits.disks import DISK, attach_disk
 from boardcluster.cluster.limits.limiter import clear_leftovers
 from boardcluster.errors import HostError
@@ -43,6 +44,9 @@ BUFFERED_BYTES = 32 * MIB
 BLOCK_BYTES = 256 << 10
 DIRTY_BYTES = 24 * MIB
 CPU_SECONDS = 6.0
+CORES = 2
+CORE_SHARE = 0.2
+CORE_SECONDS = 3.0
 WAIT_SECONDS_MOST = 30.0
 ISOLATED = ("unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child")
 
@@ -181,6 +185,37 @@ def cpu_shares(groups: Cgroups, names: Sequence[str]) -> dict[str, dict[str, flo
             loop.wait()
 
 
+def core_shares(groups: Cgroups) -> dict[str, Any]:
+    """Return the CPU time per second of one thread on a node with two cores, and of two."""
+    name = "cores"
+    groups.create(name, CORES)
+    groups.set_cpu(name, CORES * CORE_SHARE, CORES)
+    first = subprocess.Popen([*joining(groups.join_files(name)), "sleep", "infinity"])
+    began = int(Path(f"/proc/{first.pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+    cores = [Core(folder, groups.threads_name) for folder in groups.core_folders(name, CORES)]
+    watcher = threading.Thread(target=watch, args=([NodeCores(cores)], [[first.pid, began]]))
+    watcher.start()
+    busy = [*joining(groups.join_files(name)), "sh", "-c", "while :; do :; done"]
+    shares = []
+    try:
+        for count in (1, CORES):
+            loops = [subprocess.Popen(busy) for _ in range(count)]
+            time.sleep(1)
+            before, begin = [ticks(loop.pid) for loop in loops], time.monotonic()
+            time.sleep(CORE_SECONDS)
+            rate = os.sysconf("SC_CLK_TCK") * (time.monotonic() - begin)
+            pairs = zip(loops, before, strict=True)
+            shares.append([(ticks(loop.pid) - early) / rate for loop, early in pairs])
+            for loop in loops:
+                loop.kill()
+                loop.wait()
+    finally:
+        first.kill()
+        first.wait()
+        watcher.join()
+    return {"shares": shares, "outside": groups.read(name, "")["threads in no core's group"]}
+
+
 def on_all(nodes: Mapping[str, Node], *words: object) -> dict[str, Any]:
     """Use all nodes at once, each its own file."""
     task, *rest = words
@@ -297,6 +332,7 @@ def main() -> None:
     set_all(groups, nodes, limited=True)
     found["set"] = readings(groups, nodes, limited=True)
     found["cpu"] = cpu_shares(groups, list(nodes))
+    found["cores"] = core_shares(groups)
     for name in nodes:
         groups.set_cpu(name, None)
     for task in ("read", "write"):

@@ -16,7 +16,13 @@ from typing import Any
 
 import pytest
 
-from tests.integration.limits_inside import DIRTY_BYTES, LARGE_BYTES, MEMORY_BYTES, WANTED
+from tests.integration.limits_inside import (
+    CORE_SHARE,
+    DIRTY_BYTES,
+    LARGE_BYTES,
+    MEMORY_BYTES,
+    WANTED,
+)
 from tests.small_machine import Kernel, fetch_kernel, missing, run_inside
 from tests.waiting import wait_until
 
@@ -82,6 +88,12 @@ def test_the_kernel_offers_version_2_and_takes_every_limit(found: Any) -> None:
 def test_busy_nodes_get_their_share_of_cpu_time(found: Any, node: str, counted: str) -> None:
     wanted = pytest.approx(WANTED[node].cores, rel=CPU_TOLERANCE)
     assert found["cpu"][node][counted] == wanted
+
+
+def test_a_thread_gets_one_core_of_its_board(found: Any) -> None:
+    for shares in found["cores"]["shares"]:
+        assert shares == pytest.approx([CORE_SHARE] * len(shares), rel=CPU_TOLERANCE)
+    assert found["cores"]["outside"] == "0"
 
 
 @pytest.mark.parametrize("node", WANTED)

@@ -171,7 +171,9 @@ def test_the_example_of_campaign_toml_is_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize("profile", ["paper-2021", "paper-2026"])
 def test_the_papers_values_are_documented(profile: str) -> None:
     text = (REFERENCE / "profiles.md").read_text()
-    part = text[text.index(f"\n### {profile}\n") :].partition("\n###")[2].partition("\n### ")[0]
+    part = (
+        text[text.index(f"\n### {profile}\n") :].partition("\n###")[2].partition("\nInferred:")[0]
+    )
     written = {
         name: row[1].removesuffix(" (default)")
         for row in table_rows(part)
@@ -209,6 +211,22 @@ def test_the_table_of_sizes_is_what_the_rule_gives() -> None:
             str(sizing.executor_heap) if not sizing.spark_refusal else "none",
             str(sizing.executor_overhead),
         ]
+
+
+@pytest.mark.parametrize("name", ["paper-2026", "paper-2021"])
+def test_what_is_inferred_for_a_papers_profile_is_listed(name: str) -> None:
+    text = (REFERENCE / "profiles.md").read_text()
+    listed = table_rows(text.partition(f"<!-- inferred: {name} -->\n")[2].partition("\n\n")[0])
+    profile = build_profile(name, board(8 * GIB, cores=4, workers=4))
+    expected = [
+        [
+            f"`{row.key}`" + (f" in `{row.workload}`" if row.workload else ""),
+            "number of workers" if row.key == "spark.executor.instances" else row.value,
+            row.because,
+        ]
+        for row in profile.inferred
+    ]
+    assert listed == expected
 
 
 def test_the_examples_of_jobs_are_what_the_rule_gives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,8 @@ from boardcluster.services import operation
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
 from boardcluster.spec.variant import apply_variant
 from boardcluster.store import Store
-from boardcluster.twin.plan import Host, plan_limits
+from boardcluster.twin.calibration import calibrated_with
+from boardcluster.twin.plan import Host, TwinPlan, plan_limits
 
 __all__ = ["Checked", "Stand", "check_experiment", "run_stand"]
 
@@ -65,6 +66,18 @@ class Stand:
     """What that takes; None where nothing is left."""
     words: tuple[str, ...] = ()
     """Lines on what its nodes ask of this machine."""
+    dilation: float = 1.0
+    """By how much this machine is slower than the boards; as planned for what is left."""
+
+    @property
+    def known_seconds(self) -> float:
+        """How long what is left takes on this machine, as far as earlier runs tell."""
+        return self.preflight.known_seconds * self.dilation if self.preflight else 0.0
+
+    @property
+    def unknown_runs(self) -> int:
+        """Runs that are left and like no earlier one."""
+        return self.preflight.unknown_runs if self.preflight else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,11 +223,12 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
                     hint=f"run `boardcluster down --home {stand.home}` first",
                 )
             )
-        words: tuple[str, ...] = ()
+        planned = stand
         if hosts and stand.preflight is not None and not stand.preflight.problems:
             with _noting(found, stand.name):
-                words = _fit(stand.spec, stand.left, hosts[0])
-        fitting.append(replace(stand, words=words))
+                fit = _fit(stand.spec, stand.left, hosts[0])
+                planned = replace(stand, words=fit.words, dilation=fit.dilation)
+        fitting.append(planned)
     return fitting
 
 
@@ -225,8 +239,8 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def _fit(spec: ClusterSpec, trials: Sequence[Trial], host: Host) -> tuple[str, ...]:
-    """Check that this machine holds the largest variant of a twin; return lines on it.
+def _fit(spec: ClusterSpec, trials: Sequence[Trial], host: Host) -> TwinPlan:
+    """Check that this machine holds the largest variant of a twin; return what its nodes get.
 
     Raises:
         CapacityError: it does not; with the arithmetic.
@@ -236,7 +250,7 @@ def _fit(spec: ClusterSpec, trials: Sequence[Trial], host: Host) -> tuple[str, .
     largest = max(
         (apply_variant(spec, variant) for variant in variants), key=lambda row: len(row.nodes)
     )
-    return plan_limits(largest, host).words
+    return plan_limits(largest, host)
 
 
 def _progress(
@@ -299,6 +313,8 @@ def _cited(row: PublishedSpec) -> PaperResult:
             hint="name a cell that is one, such as execution_time",
         )
     keys = ", ".join(f"{key} {value}" for key, value in cell.keys.items() if value)
+    if calibrated := calibrated_with(row.file, row.where):
+        keys += f" (calibrates {calibrated})"
     doubt = doubt_of(table.id, cell)
     source = f"{table.paper}, {table.table}: {keys}" + (f" (doubtful: {doubt})" if doubt else "")
     return PaperResult(of=row.of, seconds=seconds, ratio=None, source=source)

@@ -139,7 +139,7 @@ def limits_line(limits: NodeLimits) -> str:
     """Describe in one line what the kernel gave an emulated board, its name first."""
     disk = limits.disk
     parts = [
-        f"{limits.cpu_cores:.4g} cores of this machine",
+        f"{limits.cpu_cores:.4g} cores of this machine as {limits.board_cores} of the board",
         f"{format_bytes(limits.memory_bytes, binary=True)} memory",
         "" if disk is None else _disk_words(disk),
         f"link {format_rate(limits.link_bits_per_second)}",

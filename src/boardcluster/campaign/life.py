@@ -29,7 +29,15 @@ from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.datasets.text import check_text
 from boardcluster.errors import CapacityError
-from boardcluster.records import AttemptState, Campaign, ClusterSpec, Dataset, Result, Trial
+from boardcluster.records import (
+    MANY_YEARS,
+    AttemptState,
+    Campaign,
+    ClusterSpec,
+    Dataset,
+    Result,
+    Trial,
+)
 from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
 from boardcluster.services.linpack import BUILD_TOOLS, is_built
@@ -227,7 +235,7 @@ def preflight_of(
     Raises:
         InputError: a text that they read is missing or cannot be read.
     """
-    for source in sorted({trial.input for trial in chosen} - {""}):
+    for source in sorted({trial.input for trial in chosen} - {"", MANY_YEARS}):
         check_text(Path(source))
     provisioned = declared.capabilities.provisioned
     return check_preflight(

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -71,16 +71,14 @@ class LimitMonitor:
     Args:
         live: the cluster.
         folder: the attempt's folder of artefacts.
-        cpu_share: what the run's class of workload gets of each node's CPU limit.
     """
 
-    def __init__(self, live: LiveCluster, folder: Path, *, cpu_share: float = 1.0) -> None:
+    def __init__(self, live: LiveCluster, folder: Path) -> None:
         self._limiter = live.limiter
         self._dilation = live.state.dilation
         self._folder = folder
         self._state_file = live.home / _STATE_FILE
         self._nodes = live.spec.nodes
-        self._cpu_share = cpu_share
         self._wrong: list[str] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -127,8 +125,7 @@ class LimitMonitor:
     @property
     def limits(self) -> tuple[NodeLimits, ...]:
         """What nodes may have in this run, before heat takes its share; empty without limits."""
-        rows = () if self._limiter is None else self._limiter.limits
-        return tuple(replace(row, cpu_cores=row.cpu_cores * self._cpu_share) for row in rows)
+        return () if self._limiter is None else self._limiter.limits
 
     @property
     def steered(self) -> frozenset[str]:
@@ -146,13 +143,6 @@ class LimitMonitor:
         known = tuple(model for model in models if model is not None)
         return known if len(known) == len(self._nodes) else ()
 
-    def _shares(self) -> dict[str, float]:
-        heat = self._heat.shares()
-        return {
-            name: self._cpu_share * heat.get(name, 1.0)
-            for name in (node.name for node in self._nodes)
-        }
-
     def _set(self, limiter: Limiter) -> None:
         """Set all limits: a driver that was killed while it prepared left them lifted.
 
@@ -160,7 +150,7 @@ class LimitMonitor:
             HostError: one cannot be set, which says nothing about the trial.
         """
         try:
-            limiter.set_shares(self._shares())
+            limiter.set_shares(self._heat.shares())
             limiter.set()
         except (ClusterError, RemoteError) as error:
             raise HostError(f"limits cannot be set: {error.message}", hint=error.hint) from error
@@ -200,7 +190,7 @@ class LimitMonitor:
         board_seconds = (time.monotonic() - self._began) / self._dilation
         for name, model in self._heat.models.items():
             state = self._heat.states[name]
-            granted = quotas[name] * self._cpu_share * state.clock_share * seconds
+            granted = quotas[name] * state.clock_share * seconds
             busy = min(1.0, (spent[name] - used[name]) / granted)
             state = step(model, state, busy_share=busy, seconds=seconds / self._dilation)
             self._heat.states[name] = state
@@ -214,7 +204,7 @@ class LimitMonitor:
                     limited_by=state.limited_by,
                 )
             )
-        limiter.set_shares(self._shares())
+        limiter.set_shares(self._heat.shares())
 
     def _remembered(self, models: Mapping[str, HeatModel]) -> dict[str, HeatState]:
         """Return where the boards are now: they have cooled since the last run."""

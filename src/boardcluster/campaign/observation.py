@@ -217,18 +217,16 @@ def observing(
     attempt: str,
     *,
     hertz: float = Policy().telemetry_hertz,
-    cpu_share: float = 1.0,
 ) -> Iterator[Observation]:
     """Watch a cluster while the block runs, with so many samples of each node per second.
 
-    By the tag of the attempt what watches is found and ended. ``cpu_share`` is what the run's class
-    of workload gets of the CPU limit of emulated boards.
+    By the tag of the attempt what watches is found and ended.
     """
     mark = {ATTEMPT_VARIABLE: attempt}
     with (
         metering(live.spec.meters, live.metered) as meters,
         recording(live, folder, mark, interval_seconds=1 / hertz) as recorded,
-        LimitMonitor(live, folder, cpu_share=cpu_share) as monitor,
+        LimitMonitor(live, folder) as monitor,
     ):
         yield Observation(
             live=live, recorded=recorded, meters=meters, monitor=monitor, folder=folder

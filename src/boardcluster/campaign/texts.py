@@ -9,7 +9,7 @@ from pathlib import Path
 from boardcluster.datasets.airline import prepare_airline
 from boardcluster.datasets.text import from_file
 from boardcluster.fetch.cache import Progress
-from boardcluster.records import Dataset, Trial
+from boardcluster.records import MANY_YEARS, Dataset, Trial
 
 __all__ = ["prepared_texts"]
 
@@ -19,6 +19,10 @@ def prepared_texts(cache: Path, progress: Progress) -> Callable[[Trial], Dataset
 
     @functools.cache
     def prepare(source: str, size_bytes: int) -> Dataset:
+        if source == MANY_YEARS:
+            return prepare_airline(
+                size_bytes=size_bytes, cache=cache, many_years=True, progress=progress
+            )
         if source:
             size = size_bytes or None
             return from_file(Path(source), size_bytes=size, cache=cache, progress=progress)

@@ -49,7 +49,6 @@ from boardcluster.services.disk_space import sick_disks
 from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.yarn import unhealthy_nodes
-from boardcluster.twin.calibration import cpu_share_of
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import InputKind, Proof
 
@@ -204,8 +203,7 @@ def _measured(
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
     hertz = bench.policy.telemetry_hertz
-    share, classes = _cpu_share(this)
-    with observing(live, this.folder, this.tag, hertz=hertz, cpu_share=share) as observation:
+    with observing(live, this.folder, this.tag, hertz=hertz) as observation:
 
         def lose(what: str) -> None:
             losses.append(what)
@@ -225,7 +223,7 @@ def _measured(
             engine=_by_submission(jobs, [job.engine_spans for job in jobs]),
             earlier=this.earlier,
         )
-    remarks += (*observed.remarks, *left_out_between(before, after), *classes)
+    remarks += (*observed.remarks, *left_out_between(before, after))
     remarks += tuple(remark for job in jobs for remark in job.remarks)
     with live.unlimited():
         proofs = [job.prove() for job in jobs]
@@ -251,14 +249,6 @@ def _measured(
         **observed.judged,
     )
     return correct_for_dilation(measurement, live.state.dilation), observed
-
-
-def _cpu_share(this: _Attempt) -> tuple[float, tuple[str, ...]]:
-    """Return what the trial's class gets of emulated boards' CPU, and a remark that says so."""
-    if this.live.limiter is None:
-        return 1.0, ()
-    share, names = cpu_share_of(this.trial.workload.split("+"), this.trial.engine)
-    return share, (f"CPU quota of emulated boards: {share:.3g} of sysbench's ({', '.join(names)})",)
 
 
 def _give_up(this: _Attempt) -> None:

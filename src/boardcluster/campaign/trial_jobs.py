@@ -18,7 +18,13 @@ from boardcluster.services.settings import (
 )
 from boardcluster.spec.variant import ClusterVariant
 from boardcluster.workloads import load_workload
-from boardcluster.workloads.base import InputKind, JobSpec, Workload, check_parameters
+from boardcluster.workloads.base import (
+    InputKind,
+    JobSpec,
+    Workload,
+    check_parameters,
+    check_variant,
+)
 
 __all__ = ["TrialJob", "check_spark_fits", "jobs_of", "settings_of", "variant_of"]
 
@@ -90,7 +96,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             if key.startswith(prefix)
         }
         size_bytes = 0 if workload.input_kind is InputKind.NOTHING else trial.size_bytes
-        sizing = size_job(spec, profile, trial.engine, size_bytes=size_bytes)
+        sizing = size_job(spec, profile, trial.engine, size_bytes=size_bytes, workload=name)
         hdfs = profile.properties["hdfs-site"] | (
             sizing.properties.get("hdfs-site", {}) if sizing else {}
         )
@@ -104,7 +110,9 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             worker_memory_bytes=smallest.memory_bytes,
             worker_cores=min(worker.cores for worker in spec.workers),
             block_bytes=int(hdfs.get("dfs.blocksize", 128 << 20)),
+            variant=trial.variant,
         )
+        check_variant(workload, trial.variant)
         workload.check(job_spec)
         label = name if len(names) == 1 else f"{number}-{name}"
         jobs.append(TrialJob(label=label, workload=workload, spec=job_spec, sizing=sizing))

@@ -295,7 +295,9 @@ class _Texts:
         sizing = (
             None  # `submit` sizes nothing
             if self._request.is_program
-            else size_job(self.spec, profile, engine, size_bytes=size_bytes)
+            else size_job(
+                self.spec, profile, engine, size_bytes=size_bytes, workload=self._request.target
+            )
         )
         rows |= all_properties(sizing.properties if sizing else {})
         if sizing and sizing.brief:  # as it would be if a user had written it

@@ -71,6 +71,6 @@ def _self_contained(spec: ClusterSpec, file: Path) -> str:
     """Return the file's text; one that names others by their path gets whole paths."""
     twins = [node.twin for node in spec.nodes if node.twin is not None]
     names = [name for row in twins for name in (row.board, row.medium, row.supply, row.cooling)]
-    if any(name.endswith(".toml") for name in names):
+    if any(name.endswith(".toml") for name in (*names, spec.profile)):
         return render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
     return file.read_text(encoding="utf-8")

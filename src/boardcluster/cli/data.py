@@ -39,6 +39,12 @@ def _airline(
     source: Annotated[
         Path | None, typer.Option(help="Your own 2006.csv of the ASA, plain or .bz2.")
     ] = None,
+    many_years: Annotated[
+        bool,
+        typer.Option(
+            "--many-years", help="Lines as distinct as the papers': other years in further copies."
+        ),
+    ] = False,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -52,6 +58,7 @@ def _airline(
             size_bytes=parse_size_option(size),
             cache=cache_folder(cache),
             source=source,
+            many_years=many_years,
             progress=reporter.progress,
         )
     _show(dataset, as_json=as_json)

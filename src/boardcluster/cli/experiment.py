@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +13,9 @@ from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
 from boardcluster.cli.show_experiment import print_experiment
 from boardcluster.cli.show_preflight import print_preflight
-from boardcluster.errors import RunError
+from boardcluster.errors import BoardclusterError, RunError
 from boardcluster.records import Result
+from boardcluster.units import format_seconds
 
 if TYPE_CHECKING:
     from boardcluster.campaign.experiment import Checked, Stand
@@ -66,11 +68,19 @@ def command(
         return
     reporter = Reporter()
     results: dict[str, tuple[Result, ...]] = {}
-    for stand in checked.stands:
-        reporter.line(f"twin {stand.name}: {_left_words(stand)}")
-        results[stand.name] = run_stand(
-            stand, checked.campaign, cache=cache_folder(cache), follow=reporter, keep=keep
-        )
+    broken: list[BoardclusterError] = []
+    for place, stand in enumerate(checked.stands):
+        rest = _rest(checked.stands[place + 1 :])
+        reporter.line(f"twin {stand.name}: {_left_words(stand)}{rest}")
+        try:
+            results[stand.name] = run_stand(
+                stand, checked.campaign, cache=cache_folder(cache), follow=reporter, keep=keep
+            )
+        except BoardclusterError as error:  # a night must not end with its first twin
+            reporter.line(f"twin {stand.name} is left for now: {error.message}")
+            broken.append(error)
+    if broken and not results:
+        raise broken[0]
     table = tabulate(
         results,
         vary=experiment.vary,
@@ -79,9 +89,10 @@ def command(
     )
     print_experiment(experiment, table, results, as_json=as_json)
     missing = [row for row in table.left_out if row.state in {"failed", "invalid", "pending"}]
-    if missing:
+    if missing or broken:
+        lost = [f"{len(missing)} runs have no verified result"] if missing else []
         raise RunError(
-            f"{len(missing)} runs have no verified result",
+            "; ".join([*lost, *(error.message for error in broken)]),
             hint="see the reasons above; run the same command again for what is invalid or pending",
         )
 
@@ -91,10 +102,34 @@ def command(
 
 def _left_words(stand: Stand) -> str:
     if stand.campaign is None:
-        return f"{len(stand.left)} runs"
+        return f"{_runs(len(stand.left))}{_duration_words([stand])}"
     if stand.left:
-        return f"{len(stand.left)} of {len(stand.trials)} runs of {stand.campaign.id} are left"
+        done = f"{len(stand.left)} of {len(stand.trials)} runs of {stand.campaign.id} are left"
+        return f"{done}{_duration_words([stand])}"
     return f"all runs of {stand.campaign.id} are done"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _duration_words(stands: Sequence[Stand]) -> str:
+    """Say how long what is left of twins takes on this machine, as far as earlier runs tell."""
+    seconds = sum(stand.known_seconds for stand in stands)
+    unknown = sum(stand.unknown_runs for stand in stands)
+    if unknown == sum(len(stand.left) for stand in stands):
+        return ", for a time that no earlier run tells" if unknown else ""
+    more = f" and {_runs(unknown)} of unknown length" if unknown else ""
+    return f", about {format_seconds(seconds)} of this machine{more}"
+
+
+def _rest(later: Sequence[Stand]) -> str:
+    """Say what is left on the twins that come later."""
+    count = sum(len(stand.left) for stand in later)
+    if not count:
+        return ""
+    twins = "1 twin" if len(later) == 1 else f"{len(later)} twins"
+    return f"; then {_runs(count)} on {twins}{_duration_words(later)}"
 
 
 def _show(experiment: ExperimentSpec, checked: Checked, *, as_json: bool) -> None:

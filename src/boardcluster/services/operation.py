@@ -680,7 +680,10 @@ def forget(home: Path) -> None:
     """Delete what this machine holds of a cluster that is down; results and host keys stay."""
     for name in ("nodes", "conf"):
         shutil.rmtree(home / name, ignore_errors=True)
-    for name in ("running.toml", _OWN_PROFILE, "hosts", "nsswitch.conf", "anchors.log"):
+    for name in (
+        *("running.toml", _OWN_PROFILE, "hosts", "nsswitch.conf"),
+        *("anchors.log", "core-watcher.log"),
+    ):
         (home / name).unlink(missing_ok=True)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import ClusterSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, Engine, NodeSpec, Role
 from boardcluster.services.fitting import YARN_DEFAULTS_MIB, check_settings_fit, container_mib
 from boardcluster.services.settings import (
     all_properties,
@@ -25,6 +25,7 @@ from boardcluster.services.settings import (
     check_for_pair,
     check_setting,
     merge_files,
+    of_engine,
 )
 from boardcluster.services.sizing import STEP_MIB, size_cluster
 from boardcluster.spec.checks import complaint, shown
@@ -33,6 +34,7 @@ from boardcluster.spec.toml import read_toml
 
 __all__ = [
     "FILES",
+    "InferredSetting",
     "Profile",
     "build_profile",
     "own_parts",
@@ -47,6 +49,20 @@ _MIB = 1 << 20
 
 _TASK_FLAGS = "-XX:+UseSerialGC -XX:-UsePerfData"
 """A task has one core: one collector thread, and no performance file in /tmp."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferredSetting:
+    """A property that a paper does not print, and why it is taken to have been set so."""
+
+    key: str
+    """The property."""
+    value: str
+    """Its value, as the engines read it."""
+    because: str
+    """What it follows from."""
+    workload: str = ""
+    """The workload for whose jobs alone it is set; empty for everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +85,17 @@ class Profile:
     """Why Spark cannot run, with the arithmetic; empty if it can."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Properties that are set on top of it, which ``properties`` hold already."""
+    inferred: tuple[InferredSetting, ...] = ()
+    """What of it is not in its source; ``properties`` hold those that are not for one workload."""
+
+    def of_jobs(self, workload: str, engine: Engine) -> dict[str, dict[str, str]]:
+        """Return, per file, what it sets for jobs of one workload alone; settings win."""
+        rows = {
+            row.key: row.value
+            for row in self.inferred
+            if row.workload == workload and row.key not in self.settings
+        }
+        return by_file(of_engine(rows, engine)) if workload else {}
 
 
 def profile_names() -> tuple[str, ...]:
@@ -87,7 +114,7 @@ def build_profile(name: str, spec: ClusterSpec) -> Profile:
         SpecError: one's own is missing or wrong; names file, line, value and what is allowed.
         CapacityError: nothing could ever run; the message shows the arithmetic.
     """
-    return with_settings(_profile(name, spec), spec.settings, spec)
+    return with_settings(_profile(name, spec, spec.settings), spec.settings, spec)
 
 
 def with_settings(profile: Profile, settings: Mapping[str, str], spec: ClusterSpec) -> Profile:
@@ -114,7 +141,8 @@ def with_settings(profile: Profile, settings: Mapping[str, str], spec: ClusterSp
     return replace(built, spark_refusal=refusal or before)
 
 
-def _profile(name: str, spec: ClusterSpec) -> Profile:
+def _profile(name: str, spec: ClusterSpec, on_top: Mapping[str, str]) -> Profile:
+    """Return a profile without what is set on top of it, which decides whether its sizes fit."""
     if name == "default":
         return _default(spec)
     if name.endswith(".toml"):
@@ -128,20 +156,29 @@ def _profile(name: str, spec: ClusterSpec) -> Profile:
             hint=f"choose: {', '.join(profile_names())}, or the path of a .toml file of your own",
         )
     workers = str(len(spec.workers))
-    properties = {
+    inferred = tuple(
+        InferredSetting(**{**row, "value": row["value"].replace("{workers}", workers)})
+        for row in raw.get("inferred", ())
+    )
+    printed = {
         file: {key: value.replace("{workers}", workers) for key, value in raw.get(file, {}).items()}
         for file in FILES
     }
+    of_all = {row.key: row.value for row in inferred if not row.workload}
+    properties = merge_files({file: {} for file in FILES}, by_file(of_all), printed)
     if raw.get("base"):
-        return _on_base(name, raw, properties, spec)
+        return _on_base(name, raw, properties, spec, on_top)
     return Profile(
         name=name,
         source=raw["source"],
         properties=properties,
         per_node={},
         small_daemons=False,
-        remarks=_check(name, properties, spec),
+        remarks=_check(
+            name, merge_files(properties, by_file(on_top)), spec, raw.get("with_one_worker", "")
+        ),
         spark_refusal="",
+        inferred=inferred,
     )
 
 
@@ -150,6 +187,7 @@ def _on_base(
     raw: Mapping[str, Any],
     properties: Mapping[str, Mapping[str, str]],
     spec: ClusterSpec,
+    on_top: Mapping[str, str],
 ) -> Profile:
     """Return a profile of one's own that sets some properties on top of another profile.
 
@@ -157,8 +195,9 @@ def _on_base(
         CapacityError: they do not fit the nodes; says what they were tuned on, if they were.
     """
     tuned = raw.get("tuned", {})
-    below = replace(_profile(raw["base"], spec), name=name, source=raw["source"])
     settings = all_properties(properties)
+    base = _profile(raw["base"], spec, {**settings, **on_top})
+    below = replace(base, name=name, source=raw["source"])
     try:
         built = with_settings(below, settings, spec)
     except CapacityError as error:
@@ -262,9 +301,14 @@ def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) -> tuple[str, ...]:
-    """Look for contradictions between fixed sizes and the declared nodes."""
-    merged = properties["yarn-site"] | properties["mapred-site"]
+def _check(
+    name: str, properties: Mapping[str, Mapping[str, str]], spec: ClusterSpec, with_one_worker: str
+) -> tuple[str, ...]:
+    """Look for contradictions between fixed sizes and the declared nodes.
+
+    ``with_one_worker`` says what its source must have done, where that had one.
+    """
+    merged = all_properties(properties)
     value = {key: container_mib(key, merged) for key in YARN_DEFAULTS_MIB}
     node = value["yarn.nodemanager.resource.memory-mb"]
     least = value["yarn.scheduler.minimum-allocation-mb"]
@@ -289,8 +333,10 @@ def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) 
             if len(spec.workers) == 1:
                 raise CapacityError(
                     f"profile {name}: {together}, so with one worker no {what} task could ever "
-                    "start and the job would hang",
-                    hint="add a worker, or choose another profile in cluster.toml",
+                    f"start and the job would hang{with_one_worker and '. '}{with_one_worker}",
+                    hint=f"add a worker, choose another profile in cluster.toml, or set a smaller "
+                    f"yarn.app.mapreduce.am.resource.mb and mapreduce.{what}.memory.mb in its "
+                    "[settings]",
                 )
             remarks.append(
                 f"{together}: no {what} task can run at the same time as the application master"

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, create_model
 
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
+    MANY_YEARS,
     CachePolicy,
     CampaignSpec,
     DeclaredComparison,
@@ -698,6 +699,13 @@ def _repetitions_max(campaign: _Campaign, read: Sequence[_Read]) -> int:
     )
 
 
+def _text_of(written: str, folder: Path) -> str:
+    """Return the path of a text, or what stands for flights."""
+    if written in {"", MANY_YEARS}:
+        return written
+    return str(folder / Path(written).expanduser())
+
+
 def _to_matrix(campaign: _Campaign, read: _Read, folder: Path) -> Matrix:
     model = read.model
     repetitions, warm_ups = model.repetitions, model.warm_ups
@@ -713,7 +721,7 @@ def _to_matrix(campaign: _Campaign, read: _Read, folder: Path) -> Matrix:
         },
         repetitions=campaign.repetitions if repetitions is None else repetitions,
         warm_ups=campaign.warm_ups if warm_ups is None else warm_ups,
-        input=str(folder / Path(model.input).expanduser()) if model.input else "",
+        input=_text_of(model.input, folder),
         parameters=read.parameters,
         settings=read.settings,
     )

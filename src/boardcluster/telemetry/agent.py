@@ -547,17 +547,25 @@ class Processes:
         return (int(words[9]), min(int(words[3]), int(words[11]))) if len(words) > 13 else (0, 0)
 
 
+ROOTS_1 = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct")
+ROOTS_2 = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+
+
 def quota(files: Files, pids: list[int]) -> dict[str, Any]:
     """Read the tightest CPU quota of the groups that processes are in, and how long it held them.
 
     Version 2: Documentation/admin-guide/cgroup-v2.rst, cpu.max and cpu.stat. Version 1:
     Documentation/scheduler/sched-bwc.rst.
     """
-    groups = set()
+    groups, nodes = set(), set()
     for pid in pids:
         for line in files.once(f"/proc/{pid}/cgroup").decode().splitlines():
             number_, controllers, path = line.split(":", 2)
             if number_ == "0" or "cpu" in controllers.split(","):
+                node, core = path.rpartition("/")[::2]
+                if path.startswith("/boardcluster-") and core.startswith("core"):
+                    nodes.add((number_ == "0", node))
+                    path = node
                 groups.add((number_ == "0", path))
     places = {
         (second, path[:end])
@@ -571,6 +579,11 @@ def quota(files: Files, pids: list[int]) -> dict[str, Any]:
         held += microseconds
         if cores is not None:
             limits.append(cores)
+    for second, node in nodes:  # the limit is the node's, but it is its cores that are held back
+        roots = ROOTS_2 if second else ROOTS_1
+        names = {name for root in roots for name in files.names(f"{root}{node}")}
+        for core in sorted(name for name in names if name.startswith("core")):
+            held += (quota_2 if second else quota_1)(files, f"{node}/{core}")[1]
     row: dict[str, Any] = {"quota_throttled_seconds": held}
     row["quota_cores"] = min(limits) if limits else None
     return row
@@ -578,7 +591,7 @@ def quota(files: Files, pids: list[int]) -> dict[str, Any]:
 
 def quota_2(files: Files, place: str) -> tuple[int | None, int]:
     """Return limit in thousandths of a core and microseconds held back, of a version 2 group."""
-    for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+    for root in ROOTS_2:
         words = files.once(f"{root}{place}/cpu.max").split()
         if len(words) == 2:
             held = number(files.once(f"{root}{place}/cpu.stat").partition(b"throttled_usec ")[2])
@@ -589,7 +602,7 @@ def quota_2(files: Files, place: str) -> tuple[int | None, int]:
 
 def quota_1(files: Files, place: str) -> tuple[int | None, int]:
     """Return the same of a version 1 group."""
-    for root in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"):
+    for root in ROOTS_1:
         limit = number(files.once(f"{root}{place}/cpu.cfs_quota_us"))
         period = number(files.once(f"{root}{place}/cpu.cfs_period_us"))
         if limit is not None and period:

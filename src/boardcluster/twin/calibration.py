@@ -1,26 +1,46 @@
-"""How much of a board's CPU quota each class of workload gets. Pure.
+"""How long emulated boards take to start and to work, against one published time each. Pure.
 
-The quota follows one synthetic figure, ``sysbench cpu``: whole-number division in a loop. Java on
-an ARM board does not compare with Java on this machine as that loop does, and code that sorts not
-as code that counts. So for each class one published time was taken, of one node, and the share of
-the quota found with which this cluster takes as long; every other published cell is then a test of
-it, not part of it. ``calibration.toml`` has the data, docs/explanation/fidelity.md the residuals.
+A run has two rates. Until its first task it starts: JVMs, contexts and containers, however large
+the input. From then on it works, by the size of its input. Java on an ARM board compares with Java
+on this machine otherwise than ``sysbench cpu`` does, which sets the quotas, and code that sorts
+otherwise than code that counts. So for each class of workloads one published time of one node is
+taken. The start is that of the twin's own runs, by their timelines, and what is left of the
+published time is the board's work: its seconds per GB over the twin's are the class's factor.
+
+Quotas do not follow it: a share of the quota would slow down the start as much as the work. What it
+changes are calibrated times, and only where they are asked for. The published cell of a class
+proves nothing of it, and counts in no comparison: ``calibrated_with`` tells.
+
+``calibration.toml`` has the cells and the runs, docs/explanation/fidelity.md what came of them.
 """
 
 from __future__ import annotations
 
-import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from statistics import fmean
 
 from boardcluster.records import Engine
 
-__all__ = ["Calibration", "calibrations", "cpu_share_of", "share_of"]
+__all__ = ["Calibration", "TimedRun", "calibrated_with", "calibration_of", "calibrations"]
 
 _FILE = "calibration.toml"
+_GB = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedRun:
+    """One run of a class's cell on a twin, in the board's seconds."""
+
+    start_seconds: float
+    """From the submission to the begin of the first task."""
+    seconds: float
+    """From the submission to its end."""
+    machine: str
+    """The processor of the machine that the emulated boards ran on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,31 +53,59 @@ class Calibration:
     """What its workloads run on."""
     workloads: tuple[str, ...]
     """By name."""
-    share: float
-    """Of a board's CPU quota; 1 is what ``sysbench cpu`` says."""
     board: str
     """Whose published time it is from."""
     table: str
     """The published table, by the name of its file."""
     cell: dict[str, str]
     """Keys of the row that was taken."""
+    size_bytes: int
+    """Input of that cell."""
     published_seconds: float
     """What that row says; a test compares it with the file."""
-    runs: tuple[tuple[float, float], ...]
-    """What this cluster took with which share: pairs of share and seconds, in the board's time."""
-    machine: str
-    """The processor of the machine that the emulated boards ran on."""
+    runs: tuple[TimedRun, ...]
+    """Runs of the same; none before anybody ran it."""
 
     @property
-    def calibrated_seconds(self) -> float | None:
-        """What it took with the share; None if nobody ran it."""
-        return dict(self.runs).get(self.share)
+    def start_seconds(self) -> float | None:
+        """How long a run starts; None without runs."""
+        return fmean(run.start_seconds for run in self.runs) if self.runs else None
 
     @property
-    def residual(self) -> float | None:
-        """What is left of the difference: calibrated over published, minus 1."""
-        seconds = self.calibrated_seconds
-        return None if seconds is None else seconds / self.published_seconds - 1
+    def work_seconds_per_gb(self) -> float | None:
+        """How long the twin works on a GB; None without runs."""
+        if not self.runs:
+            return None
+        return fmean(run.seconds - run.start_seconds for run in self.runs) * _GB / self.size_bytes
+
+    @property
+    def published_work_seconds_per_gb(self) -> float | None:
+        """How long the board works on a GB, if it starts as the twin does; None without runs."""
+        start = self.start_seconds
+        if start is None:
+            return None
+        return (self.published_seconds - start) * _GB / self.size_bytes
+
+    @property
+    def factor(self) -> float | None:
+        """How many times as long as the twin the board works.
+
+        None without runs, and where the twin alone starts longer than the board took.
+        """
+        ours, published = self.work_seconds_per_gb, self.published_work_seconds_per_gb
+        if ours is None or published is None or ours <= 0 or published <= 0:
+            return None
+        return published / ours
+
+    def calibrated_seconds(self, *, start_seconds: float, seconds: float) -> float | None:
+        """Return how long a run would take with the board's work; None without a factor.
+
+        Args:
+            start_seconds: of the run, to the begin of its first task.
+            seconds: of the run as a whole.
+        """
+        factor = self.factor
+        return None if factor is None else start_seconds + (seconds - start_seconds) * factor
 
 
 @cache
@@ -70,49 +118,32 @@ def calibrations() -> tuple[Calibration, ...]:
                 **row,
                 "engine": Engine(row["engine"]),
                 "workloads": tuple(row["workloads"]),
-                "runs": tuple((run["share"], run["seconds"]) for run in row["runs"]),
+                "runs": tuple(TimedRun(**run) for run in row["runs"]),
             }
         )
-        for row in tomllib.loads(text).get("class", ())
+        for row in tomllib.loads(text)["class"]
     )
 
 
-def cpu_share_of(workloads: Iterable[str], engine: Engine) -> tuple[float, tuple[str, ...]]:
-    """Return the share of the CPU quota for jobs that run together, and the names of its classes.
-
-    Jobs of several classes get the mean of their shares. Work that no published time is known of
-    has the whole quota.
-
-    Args:
-        workloads: names of the jobs.
-        engine: what they run on.
-    """
-    classes = {
-        name: row for row in calibrations() if row.engine is engine for name in row.workloads
-    }
-    found = [classes.get(name) for name in workloads]
-    shares = [1.0 if row is None else row.share for row in found]
-    names = tuple(dict.fromkeys("uncalibrated" if row is None else row.name for row in found))
-    return (sum(shares) / len(shares) if shares else 1.0), names
+def calibration_of(workload: str, engine: Engine) -> Calibration | None:
+    """Return the class of a workload on an engine; None if it is in none."""
+    return next(
+        (row for row in calibrations() if row.engine is engine and workload in row.workloads), None
+    )
 
 
-def share_of(runs: Sequence[tuple[float, float]], wanted_seconds: float) -> float:
-    """Return the share of CPU with which a run takes as long as it should.
-
-    Between two runs the logarithm of the time is taken as linear in the logarithm of the share.
+def calibrated_with(table: str, keys: Mapping[str, str]) -> str:
+    """Return the name of the class that a published cell calibrates; empty if it does none.
 
     Args:
-        runs: pairs of share and seconds, at least two with different ones.
-        wanted_seconds: how long it should take.
-
-    Raises:
-        ValueError: there are too few runs, or more CPU did not make them shorter.
+        table: the published table, by the name of its file.
+        keys: what the cell is found by; more than the class names, or the same.
     """
-    near = sorted(runs, key=lambda run: abs(math.log(run[1] / wanted_seconds)))[:2]
-    if len({share for share, _ in near}) < 2:
-        raise ValueError("two runs with different shares are needed")
-    (share, seconds), (other_share, other_seconds) = near
-    slope = math.log(seconds / other_seconds) / math.log(share / other_share)
-    if slope >= 0:
-        raise ValueError(f"with more of the CPU the run did not get shorter: {runs}")
-    return share * math.exp(math.log(wanted_seconds / seconds) / slope)
+    return next(
+        (
+            row.name
+            for row in calibrations()
+            if row.table == table and row.cell.items() <= keys.items()
+        ),
+        "",
+    )

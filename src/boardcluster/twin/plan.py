@@ -136,6 +136,7 @@ def _limits(node: NodeSpec, points: NodeSetPoints, cpu_cores: float, dilation: f
         link_bits_per_second=_slowed(
             points.link_bits_per_second.value / _COUNTED_PAYLOAD_SHARE, dilation
         ),
+        board_cores=node.cores,
     )
 
 

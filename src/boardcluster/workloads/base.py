@@ -10,11 +10,12 @@ from typing import Protocol, TypeAlias
 
 from boardcluster.errors import UsageError, VerificationError
 from boardcluster.fetch.cache import Progress
-from boardcluster.records import Checksum, Dataset, Engine, Verification
+from boardcluster.records import Checksum, Dataset, Engine, Variant, Verification
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 
 __all__ = [
+    "BOTH_VARIANTS",
     "Context",
     "InputKind",
     "InstallContext",
@@ -29,8 +30,13 @@ __all__ = [
     "StagedInput",
     "Workload",
     "check_parameters",
+    "check_variant",
     "number_parameter",
 ]
+
+
+BOTH_VARIANTS = (Variant.FAST, Variant.TEXTBOOK)
+"""Of a workload that also has a program written as textbooks do."""
 
 
 class InputKind(StrEnum):
@@ -105,6 +111,8 @@ class JobSpec:
     """Declared cores of the smallest worker."""
     block_bytes: int = 128 << 20
     """Size of the blocks it writes; decides how its input is split."""
+    variant: Variant = Variant.FAST
+    """Which program runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +274,8 @@ class Workload(Protocol):
     """What the size means."""
     parameters: Mapping[str, Parameter] = {}
     """Its settings by name."""
+    variants: tuple[Variant, ...] = (Variant.FAST,)
+    """Programs that it has."""
     tools: Mapping[str, str] = {}
     """Programs every worker must have, with the Debian package of each."""
 
@@ -324,6 +334,20 @@ class Workload(Protocol):
             VerificationError: it is not; says where it differs.
         """
         ...
+
+
+def check_variant(workload: Workload, variant: Variant) -> None:
+    """Refuse a program that a workload does not have.
+
+    Raises:
+        UsageError: says which it has.
+    """
+    if variant not in workload.variants:
+        has = ", ".join(f'"{each}"' for each in workload.variants)
+        raise UsageError(
+            f'{workload.name} has no program of the variant "{variant}"',
+            hint=f"leave {workload.name} out, or choose a variant that it has: {has}",
+        )
 
 
 def check_parameters(workload: Workload, given: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boardcluster.errors import UsageError
-from boardcluster.records import Engine
+from boardcluster.records import Engine, Variant
 from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.layout import Layout
 from boardcluster.services.spark import spark_submit_command
@@ -28,11 +28,16 @@ FORM = Parameter(
 
 
 def check_form(workload: str, spec: JobSpec) -> None:
-    """Refuse the fast form where there is only one.
+    """Refuse the fast form where there is only one, or where the textbook variant is asked for.
 
     Raises:
-        UsageError: the engine is not MapReduce.
+        UsageError: the engine is not MapReduce, or the variant is another one.
     """
+    if spec.parameters.get("form") == _FAST and spec.variant is Variant.TEXTBOOK:
+        raise UsageError(
+            f"{workload}.form = '{_FAST}' contradicts variant = \"{Variant.TEXTBOOK}\"",
+            hint="leave one of them out: Hadoop's stock example is the textbook program",
+        )
     if spec.parameters.get("form") == _FAST and spec.engine is not Engine.MAPREDUCE:
         raise UsageError(
             f"{workload}.form = '{_FAST}' is a program of MapReduce; {spec.engine} has one form",
@@ -82,6 +87,7 @@ def job_phase(
     example: Sequence[str],
     main: str,
     spark: Sequence[str],
+    textbook: str = "",
     fast: str = "",
 ) -> tuple[Phase]:
     """Return the one phase of a job that is a stock example on MapReduce and ours on Spark.
@@ -92,6 +98,7 @@ def job_phase(
         name: name of the phase.
         example: the example's name and its arguments.
         main: class of the Spark job.
+        textbook: class of the Spark job of the variant ``textbook``, with the same arguments.
         spark: its arguments.
         fast: class of the MapReduce job of the form ``fast``, which takes the same arguments.
     """
@@ -103,5 +110,6 @@ def job_phase(
     elif job.spec.engine is Engine.MAPREDUCE:
         command = example_command(layout, conf=job.conf, arguments=example)
     else:
-        command = spark_command(layout, job, main=main, arguments=spark)
+        chosen = textbook if job.spec.variant is Variant.TEXTBOOK else main
+        command = spark_command(layout, job, main=chosen, arguments=spark)
     return (Phase(name=name, command=command),)

@@ -23,6 +23,7 @@ GIVEN = NodeLimits(
         write_iops=7,
     ),
     link_bits_per_second=31_368_785,
+    board_cores=4,
 )
 
 
@@ -33,11 +34,12 @@ def test_limits_come_back_as_far_as_their_words_are_exact() -> None:
     assert list(found) == ["worker-ü", "master"]
     row = found["worker-ü"]
     assert row.cpu_cores == pytest.approx(GIVEN.cpu_cores, rel=1e-3)
+    assert row.board_cores == 4
     assert row.link_bits_per_second == pytest.approx(GIVEN.link_bits_per_second, rel=5e-3)
     assert GIVEN.disk is not None
     assert row.read_bytes_per_second == pytest.approx(GIVEN.disk.read_bytes_per_second, rel=5e-3)
     assert row.write_bytes_per_second == pytest.approx(GIVEN.disk.write_bytes_per_second, rel=5e-3)
-    assert found["master"] == NodeLimit(cpu_cores=1e-5, link_bits_per_second=999)
+    assert found["master"] == NodeLimit(cpu_cores=1e-5, board_cores=4, link_bits_per_second=999)
 
 
 def test_other_nodes_and_other_words_have_no_limits() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.builders import make_dataset, make_proof
 
-from boardcluster.records import Dataset, Engine, Verification
+from boardcluster.records import Dataset, Engine, Variant, Verification
 from boardcluster.workloads.base import (
     Context,
     InputKind,
@@ -59,6 +59,7 @@ class FakeWorkload:
     engines: tuple[Engine, ...] = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind: InputKind = InputKind.ROWS
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    variants: tuple[Variant, ...] = (Variant.FAST,)
     tools: Mapping[str, str] = field(default_factory=dict)
     space: Need = field(default_factory=lambda: Need(input_bytes=1000, run_bytes=0))
     words: str = ""

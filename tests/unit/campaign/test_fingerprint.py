@@ -106,6 +106,7 @@ def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> No
             memory_bytes=8 << 30,
             disk=its_disk,
             link_bits_per_second=85_000_000,
+            board_cores=4,
         )
         for name, its_disk in (("master", None), ("worker1", disk))
     )
@@ -120,9 +121,10 @@ def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> No
         f" + {len(workers) - 1} x my-board with card"
     )
     assert found.limits == (
-        "master: 0.3512 cores of this machine, 8 GiB memory, link 85 Mbit/s\n"
-        "worker1: 0.3512 cores of this machine, 8 GiB memory, disk 8 GiB reading 100 MB/s and 900"
-        " requests/s, writing 80 MB/s and 700 requests/s, link 85 Mbit/s"
+        "master: 0.3512 cores of this machine as 4 of the board, 8 GiB memory, link 85 Mbit/s\n"
+        "worker1: 0.3512 cores of this machine as 4 of the board, 8 GiB memory, disk"
+        " 8 GiB reading 100 MB/s and 900 requests/s, writing 80 MB/s"
+        " and 700 requests/s, link 85 Mbit/s"
     )
 
 

@@ -122,14 +122,14 @@ def test_limits_are_set_again_before_a_run_and_all_read_at_both_ends(
     make_live: MakeLive, tmp_path: Path
 ) -> None:
     live, limits = make_live()
-    with LimitMonitor(live, tmp_path, cpu_share=0.8) as monitor:
+    with LimitMonitor(live, tmp_path) as monitor:
         assert limits.turned.wait(10)
         assert monitor.end() == ()
     assert limits.calls[:3] == ["shares", "set", "all"]
     assert limits.calls[-2:] == ["all", "shares"]
     assert "quick" in limits.calls[3:-2]
-    assert limits.shares == [{"master": 0.8, "worker1": 0.8}, {}]
-    assert [row.cpu_cores for row in monitor.limits] == [0.8 * CORES] * 2
+    assert limits.shares == [{}, {}]
+    assert [row.cpu_cores for row in monitor.limits] == [CORES] * 2
     assert monitor.steered == frozenset()
     assert not list(tmp_path.glob("heat*"))
 
@@ -182,13 +182,12 @@ def test_a_hot_board_gets_less_and_its_heat_is_kept(make_live: MakeLive, tmp_pat
     (live.home / "heat-modelled.json").write_text(json.dumps(kept))
     folder = tmp_path / "attempt"
     folder.mkdir()
-    with LimitMonitor(live, folder, cpu_share=0.5) as monitor:
+    with LimitMonitor(live, folder) as monitor:
         assert limits.turned.wait(10)
         monitor.end()
 
     first, *_, last = limits.shares
-    assert first["master"] == 0.5
-    assert 0.5 * 0.4 < first["worker1"] < 0.5 * 0.9
+    assert 0.4 < first["worker1"] < 0.9
     assert last == {}
     with (folder / HEAT_FILE).open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -221,7 +220,7 @@ def test_what_is_kept_of_other_boards_is_not_used(
         (live.home / "heat-modelled.json").write_text(text)
     with LimitMonitor(live, tmp_path):
         assert limits.turned.wait(10)
-    assert limits.shares[0] == {"master": 1.0, "worker1": 1.0}
+    assert limits.shares[0] == {"worker1": 1.0}
 
 
 def test_boards_have_cooled_since_the_last_run(make_live: MakeLive, tmp_path: Path) -> None:

@@ -17,10 +17,11 @@ from boardcluster.records import (
     Engine,
     MasterPlacement,
     Trial,
+    Variant,
 )
 from boardcluster.services.profile import Profile, build_profile
 from boardcluster.spec.variant import ClusterVariant
-from boardcluster.workloads.base import InputKind, JobSpec
+from boardcluster.workloads.base import BOTH_VARIANTS, InputKind, JobSpec
 
 Workloads = dict[str, FakeWorkload]
 
@@ -203,6 +204,19 @@ def test_settings_are_only_what_the_trial_says(
     fields: dict[str, Any], settings: dict[str, dict[str, str]]
 ) -> None:
     assert settings_of(trial_of("grep", **fields)) == settings
+
+
+def test_a_variant_that_a_workload_lacks_is_refused(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    trial = trial_of("grep+sort", variant=Variant.TEXTBOOK)
+    with pytest.raises(UsageError, match='grep has no program of the variant "textbook"') as caught:
+        jobs_of(trial, *cluster)
+    assert '"fast"' in caught.value.hint
+    for workload in workloads.values():
+        workload.variants = BOTH_VARIANTS
+
+    assert {job.spec.variant for job in jobs_of(trial, *cluster)} == {Variant.TEXTBOOK}
 
 
 def test_mpi_jobs_of_a_mix_do_not_run_at_once(

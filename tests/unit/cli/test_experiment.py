@@ -13,6 +13,7 @@ from tests.unit.cli.desk import Desk, MakeLayout, bad, good, make_desk
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
+from boardcluster.campaign import experiment
 from boardcluster.cli.app import Stopped, app
 from boardcluster.errors import (
     BoardclusterError,
@@ -230,6 +231,38 @@ def test_runs_that_fail_are_listed_with_their_reason(lab: TwinDesk) -> None:
         ("slow", "failed", "because"),
         ("fast", "failed", "because"),
     ]
+
+
+def test_a_twin_that_cannot_run_does_not_keep_the_others_from_it(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = experiment.run_stand
+
+    def run_stand(stand: experiment.Stand, *given: Any, **more: Any) -> tuple[Result, ...]:
+        if stand.name == "slow":
+            raise HostError("no loop device is free")
+        return run(stand, *given, **more)
+
+    monkeypatch.setattr(experiment, "run_stand", run_stand)
+    with pytest.raises(RunError, match="no loop device is free"):
+        lab()
+    assert len(lab.results("fast")) == 2
+
+    monkeypatch.setattr(experiment, "run_stand", run)
+    lab()
+    assert lab.ran() == ["pi", "pi", "teragen", "teragen"]
+
+
+def test_what_is_left_is_said_with_its_time_on_this_machine(lab: TwinDesk) -> None:
+    first = lab()
+    assert "twin slow: 2 runs, for a time that no earlier run tells" in first.stderr
+    assert "; then 2 runs on 1 twin, for a time that no earlier run tells" in first.stderr
+    campaign = lab.folder / "campaign.toml"
+    campaign.write_text(campaign.read_text().replace("repetitions = 1", "repetitions = 3"))
+
+    again = lab()
+
+    assert " of this machine; then 6 runs on 1 twin, about " in again.stderr
 
 
 def test_an_edited_twin_begins_anew(lab: TwinDesk) -> None:

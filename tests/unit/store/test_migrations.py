@@ -276,4 +276,5 @@ def test_a_migration_that_was_released_never_changes() -> None:
         "0006_settings": "eb787a42f8cd6fac05e6fbc429e32be2d4e93981e14b114fa6fc25f8b50fb3f4",
         "0007_starts": "895c00900c7a9d8e5ba510ae1b83aa0d776a5f83308394500e037891d3416e95",
         "0008_disturbances": "d87da2495acdb0bebdaf79b4ddd59fd7aeb6126c3c94bdae09903ea98880b9f6",
+        "0009_variant": "87d7a039da28469cf06dbb9d5a03beb1bcd6b66fbe4717076073dd7dc6db8f75",
     }

@@ -153,6 +153,34 @@ def test_the_tightest_quota_of_a_group_and_those_above_it(tmp_path: Path, versio
     assert agent.quota(files, [41]) == {"quota_cores": None, "quota_throttled_seconds": 0}
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_twins_quota_is_its_boards_and_what_is_held_back_are_its_cores(
+    tmp_path: Path, version: int
+) -> None:
+    node = "/boardcluster-01234567/worker1"
+    first = {
+        "/proc/40/cgroup": f"5:memory:{node}\n4:cpu:{node}/core1\n",
+        f"/sys/fs/cgroup/cpu{node}/cpu.cfs_quota_us": "40000\n",
+        f"/sys/fs/cgroup/cpu{node}/cpu.cfs_period_us": "100000\n",
+        f"/sys/fs/cgroup/cpu{node}/cpu.stat": "throttled_time 0\n",
+    }
+    second = {
+        "/proc/40/cgroup": f"0::{node}/core1\n",
+        f"/sys/fs/cgroup{node}/cpu.max": "40000 100000\n",
+        f"/sys/fs/cgroup{node}/cpu.stat": "throttled_usec 0\n",
+    }
+    for core, held in ((0, 2000), (1, 5000)):
+        inside = f"/sys/fs/cgroup/cpu{node}/core{core}"
+        first[f"{inside}/cpu.cfs_quota_us"] = "10000\n"
+        first[f"{inside}/cpu.cfs_period_us"] = "100000\n"
+        first[f"{inside}/cpu.stat"] = f"throttled_time {held}000\n"
+        second[f"/sys/fs/cgroup{node}/core{core}/cpu.max"] = "10000 100000\n"
+        second[f"/sys/fs/cgroup{node}/core{core}/cpu.stat"] = f"throttled_usec {held}\n"
+    files = put(tmp_path, first if version == 1 else second)
+
+    assert agent.quota(files, [40]) == {"quota_cores": 400, "quota_throttled_seconds": 7000}
+
+
 def process(pid: int, name: str, *, ticks: str, parent: int = 1, flags: int = 0) -> dict[str, str]:
     zeros = "0 " * 4
     times = f"{ticks} 20 0 1 0 {pid}00 0 5"

@@ -13,6 +13,7 @@ __all__ = ["NodeLimit", "node_limits", "parallel_disks"]
 
 _NUMBER = r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?"
 _CORES = re.compile(rf"({_NUMBER}(?:e-[0-9]+)?) cores of this machine\b")
+_BOARD_CORES = re.compile(r" cores of this machine as ([1-9][0-9]*) of the board\b")
 _LINK = re.compile(rf"\blink ({_NUMBER} [kMG]?bit/s)")
 _PARALLEL = re.compile(r"^([^:]+): .*, (?:nvme|ssd|usb-ssd)\b")
 _DISK = re.compile(
@@ -27,6 +28,9 @@ class NodeLimit:
 
     cpu_cores: float | None = None
     """CPU time per second."""
+    board_cores: int = 1
+    """How many cores share it, of which a thread can have one. Older runs have 1: there a thread
+    could have all of it."""
     read_bytes_per_second: float | None = None
     """Of its disk."""
     write_bytes_per_second: float | None = None
@@ -57,9 +61,11 @@ def parallel_disks(fingerprint: Fingerprint | None) -> frozenset[str]:
 
 
 def _limit(words: str) -> NodeLimit:
+    parts = _BOARD_CORES.search(words)
     cores, link, disk = _CORES.search(words), _LINK.search(words), _DISK.search(words)
     return NodeLimit(
         cpu_cores=_positive(float(cores[1])) if cores else None,
+        board_cores=int(parts[1]) if parts else 1,
         read_bytes_per_second=_positive(parse_size(disk[1])) if disk else None,
         write_bytes_per_second=_positive(parse_size(disk[2])) if disk else None,
         link_bits_per_second=_positive(parse_rate(link[1])) if link else None,

@@ -46,7 +46,7 @@ def quota_of(reading: NodeReading, declared_cores: float | None) -> Array | None
 
 
 def held_back(
-    reading: NodeReading, cores: Array, limit: Array | None
+    reading: NodeReading, cores: Array, limit: Array | None, board_cores: int = 1
 ) -> tuple[Array, Array, float]:
     """Split CPU time into what a faster CPU shortens and what it does not.
 
@@ -57,11 +57,17 @@ def held_back(
     cores stood still for ``f * (p - limit)``; the smaller is right. ``p`` is taken as the fewest
     cores that can use up the limit.
 
+    Where the limit is divided into cores of a board, a thread has one of them at most, so what
+    holds without a limit holds for these cores.
+
     Returns:
         Both shares of each step, and the cores that the node can have.
     """
     if limit is None:
         return np.minimum(cores, 1.0), np.zeros_like(cores), float(reading.window.cores)
+    if board_cores > 1:
+        own_cores = cores / limit * board_cores
+        return np.minimum(own_cores, 1.0), np.zeros_like(cores), float(limit.max())
     used = np.minimum(cores / limit, 1.0)
     held = used * _throttled_part(reading, used, limit)
     held = np.where(used >= _HELD_BACK, used, held)

@@ -301,7 +301,10 @@ def _emulated(
     # A limit on a node without a board is that of a container that all nodes are in.
     quota = None if limit is None else quota_of(reading, limit.cpu_cores)
     own_link = None if limit is None else limit.link_bits_per_second
-    node = _node_use(reading, quota, own_link or link_bits_per_second, disk="storage")
+    parts = 1 if limit is None else limit.board_cores
+    node = _node_use(
+        reading, quota, own_link or link_bits_per_second, disk="storage", board_cores=parts
+    )
     clock = steered(quota)
     return node if clock is None else replace(node, heat=1 - clock, clock=clock)
 
@@ -314,10 +317,11 @@ def _node_use(
     disk: str,
     unknown: Sequence[str] = (),
     linked: bool = True,
+    board_cores: int = 1,
 ) -> NodeShares:
     """What is found alike for boards and emulated nodes: CPU time, bytes and the link."""
     cores = busy_cores(reading)
-    cpu, own_cpu, capacity = held_back(reading, cores, quota)
+    cpu, own_cpu, capacity = held_back(reading, cores, quota, board_cores)
     bits, rate, share = _network(reading, link_bits_per_second)
     words = [] if reading.sum("cpu_user_seconds") is not None else ["CPU time"]
     words += [*unknown, *([] if rate or not linked else ["rate of its link"])]

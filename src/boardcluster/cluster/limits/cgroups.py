@@ -5,48 +5,56 @@ Every node has one group per controller (version 1) or one group (version 2), na
 what the session or the container was given. Processes join by a prefix of their command, see
 ``joining``, because a program that enters a node's namespaces stays in its caller's group.
 
+Below it every core of the board has a group for CPU time alone, with its share of the node's quota
+(threaded groups of version 2). Every thread is in one of them, so that none gets more than a core;
+``core_watcher.py`` spreads those that are busy.
+
 Sources: Linux, Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import operator
 import resource
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.errors import ClusterError, HostError
+from boardcluster.cluster.limits.group_files import (
+    make_group,
+    read_counted,
+    read_limit,
+    remove_group,
+    rows_by_device,
+    write_limit,
+)
+from boardcluster.errors import HostError
 from boardcluster.records import DiskLimits
-from boardcluster.waiting import wait_until
 
-__all__ = ["Cgroups", "CgroupsV1", "CgroupsV2", "find_cgroups", "joining", "quota_microseconds"]
+__all__ = [
+    "Cgroups",
+    "CgroupsV1",
+    "CgroupsV2",
+    "amount_of",
+    "find_cgroups",
+    "joining",
+    "quota_microseconds",
+]
 
 PERIOD_MICROSECONDS = 100_000
 """The kernel's own: what a node may use is handed out ten times a second."""
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _QUOTA_LEAST_MICROSECONDS = 1000  # the kernel refuses less
-_REMOVED_WITHIN_SECONDS = 10.0
 _UNLIMITED_V1 = -1
+_CORE = "core"
+_QUOTA = "cpu quota"
+_OUTSIDE = "threads in no core's group"
 _MEMORY = "memory"
 _SWAP = "swap"
 _PAGE_BYTES = resource.getpagesize()
 _JOIN = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done; shift; exec "$@"'
-_HINT_RIGHTS = (
-    "limits need root on the machine itself, or a container with CAP_SYS_ADMIN and a writable "
-    "/sys/fs/cgroup"
-)
-_HINTS = {
-    # Version 2 gives controllers only to groups that hold no processes themselves (cgroup-v2.rst,
-    # "No Internal Process Constraint"); the root is free, but a container's root is not the root.
-    errno.EBUSY: "processes are in that group itself, as in a container with groups of its own: "
-    "run on the machine itself, or start the container with --cgroupns=host and the host's "
-    "/sys/fs/cgroup"
-}
 _PREFIX = "boardcluster-"
 _V1_OWN_GROUPS = ("cpu", "cpuacct", "memory")
 _V1_CONTROLLERS = (*_V1_OWN_GROUPS, "blkio")
@@ -97,17 +105,26 @@ class Cgroups(ABC):
     def _cpu(self, cores: float | None) -> dict[str, str]:
         """Return what the files of the CPU's limits hold, by name."""
 
+    @property
+    @abstractmethod
+    def threads_name(self) -> str:
+        """Return the name of the file that lists a group's threads, and takes others."""
+
+    @abstractmethod
+    def cpu_folder(self, node: str) -> Path:
+        """Return a node's group in the hierarchy of CPU time."""
+
+    @abstractmethod
+    def _make_core(self, folder: Path) -> None:
+        """Make the group of one core."""
+
     @abstractmethod
     def _read_disk(self, node: str, device: str) -> dict[str, str]:
         """Return the limits of a device, ``none`` where there is none."""
 
     @abstractmethod
-    def create(self, node: str) -> None:
-        """Make a node's groups; what exists already is taken over.
-
-        Raises:
-            HostError: the kernel refused.
-        """
+    def _make_node(self, node: str) -> None:
+        """Make a node's groups, those of its cores excepted."""
 
     @abstractmethod
     def join_files(self, node: str) -> tuple[str, ...]:
@@ -125,29 +142,77 @@ class Cgroups(ABC):
             HostError: the node's group is gone.
         """
 
-    def set_cpu(self, node: str, cores: float | None) -> None:
-        """Limit a node's CPU time; None lifts the limit."""
-        files = self._files(node)
-        for limit, text in self._cpu(cores).items():
-            _write(files[limit], text)
+    def folders(self) -> tuple[Path, ...]:
+        """Return the cluster's group in each hierarchy."""
+        return tuple(dict.fromkeys(root / self.name for root in self._own()))
+
+    def core_folders(self, node: str, board_cores: int) -> list[Path]:
+        """Return the groups of a node's cores."""
+        return [self.cpu_folder(node) / f"{_CORE}{core}" for core in range(board_cores)]
+
+    def create(self, node: str, board_cores: int = 1) -> None:
+        """Make a node's groups, and one for each of its cores; what exists is taken over.
+
+        Raises:
+            HostError: the kernel refused.
+        """
+        self._make_node(node)
+        for folder in self.core_folders(node, board_cores):
+            self._make_core(folder)
+
+    def set_cpu(self, node: str, cores: float | None, board_cores: int = 1) -> None:
+        """Limit a node's CPU time, and that of each of its cores; None lifts the limits.
+
+        Raises:
+            HostError: the kernel refused.
+        """
+        whole, part = self._cpu(cores), self._core_quota(cores, board_cores)
+        own, quota = self._files(node), self._quota_name
+        parts = [(folder / quota, part) for folder in self.core_folders(node, board_cores)]
+        writes = [*((own[limit], text) for limit, text in whole.items()), *parts]
+        # Version 1 refuses a part above the whole.
+        if cores is not None and amount_of(part) < amount_of(read_limit(parts[0][0])):
+            writes = [*parts, *writes[: -len(parts)]]
+        for file, text in writes:
+            write_limit(file, text)
+
+    @property
+    def _quota_name(self) -> str:
+        return self._files("")[_QUOTA].name
+
+    def _core_quota(self, cores: float | None, board_cores: int) -> str:
+        return self._cpu(None if cores is None else cores / board_cores)[_QUOTA]
 
     def set_memory(self, node: str, limit_bytes: int) -> None:
         """Limit a node's memory, page cache included, without swap."""
         files = self._files(node)
-        _write(files[_MEMORY], str(limit_bytes))
+        write_limit(files[_MEMORY], str(limit_bytes))
         with contextlib.suppress(HostError):  # the file is absent where swap is not accounted for
-            _write(files[_SWAP], "0")
+            write_limit(files[_SWAP], "0")
 
     def read(self, node: str, device: str) -> Mapping[str, str]:
         """Return every limit of a node as the kernel has it, in the words of ``expected``."""
-        found = {limit: _read(file) for limit, file in self._files(node).items() if limit != _SWAP}
+        files = {limit: file for limit, file in self._files(node).items() if limit != _SWAP}
+        for folder in sorted(self.cpu_folder(node).glob(f"{_CORE}*")):
+            files[_core_limit(folder.name)] = folder / self._quota_name
+        found = {limit: read_limit(file) for limit, file in files.items()}
+        outside = read_limit(self.cpu_folder(node) / self.threads_name)
+        found[_OUTSIDE] = outside if outside.startswith("unr") else str(len(outside.split()))
         return found | (self._read_disk(node, device) if device else {})
 
     def expected(
-        self, cores: float | None, memory_bytes: int, device: str, disk: DiskLimits | None
+        self,
+        cores: float | None,
+        memory_bytes: int,
+        device: str,
+        disk: DiskLimits | None,
+        board_cores: int = 1,
     ) -> Mapping[str, str]:
         """Return what ``read`` must yield for these limits."""
         wanted = {**self._cpu(cores), _MEMORY: str(memory_bytes // _PAGE_BYTES * _PAGE_BYTES)}
+        for folder in self.core_folders("", board_cores):
+            wanted[_core_limit(folder.name)] = self._core_quota(cores, board_cores)
+        wanted[_OUTSIDE] = "0"
         for field in _IO_KEYS.values() if device else ():
             wanted[field] = "none" if disk is None else str(getattr(disk, field))
         return wanted
@@ -160,6 +225,8 @@ class Cgroups(ABC):
         for root in self._own():
             for folder in root.glob(f"{_PREFIX}*/{node}"):
                 with contextlib.suppress(OSError):
+                    for core in folder.glob(f"{_CORE}*"):
+                        core.rmdir()
                     folder.rmdir()
                     folder.parent.rmdir()
 
@@ -170,7 +237,17 @@ class Cgroups(ABC):
             ClusterError: a group still holds processes.
         """
         for root in self._own():
-            _remove(root / self.name)
+            remove_group(root / self.name)
+
+
+def _core_limit(name: str) -> str:
+    return f"quota of {name}"
+
+
+def amount_of(quota: str) -> float:
+    """Return the number that a quota begins with; infinite for none."""
+    word = quota.partition(" ")[0]
+    return float(word) if word.isdecimal() else float("inf")
 
 
 def _mounts() -> list[tuple[str, str, frozenset[str]]]:
@@ -217,78 +294,6 @@ def find_cgroups(identity: str) -> Cgroups:
     return CgroupsV1(first, name)
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise HostError(
-            f"the kernel refuses {text!r} for {path}: {error.strerror}",
-            hint=_HINTS.get(error.errno or 0, _HINT_RIGHTS),
-        ) from error
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HostError(
-            f"the control group {folder} cannot be created: {error.strerror}",
-            hint="limits need root; without it bring up a cluster without boards",
-        ) from error
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError as error:
-        return f"unreadable: {error.strerror}"
-
-
-def _counted(path: Path) -> str:
-    """Return what the kernel counts; unlike a limit it cannot be read as some words."""
-    try:
-        return path.read_text()
-    except OSError as error:
-        raise HostError(
-            f"the control group's {path} cannot be read: {error.strerror}",
-            hint="the cluster was taken down, or another program removed its groups; see "
-            "`boardcluster status`",
-        ) from error
-
-
-def _rows(text: str) -> dict[str, str]:
-    """Return lines ``DEVICE REST`` by device."""
-    return dict(line.partition(" ")[::2] for line in text.splitlines())
-
-
-def _remove(folder: Path) -> None:
-    """Remove a group and those in it; processes that were killed leave it a moment later.
-
-    Raises:
-        ClusterError: a group still holds processes after a while.
-    """
-
-    def refusal() -> OSError | None:
-        try:
-            folder.rmdir()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            return error
-        return None
-
-    for inner in folder.iterdir() if folder.is_dir() else ():
-        if inner.is_dir():
-            _remove(inner)
-    if error := wait_until(
-        refusal, ready=operator.not_, timeout_seconds=_REMOVED_WITHIN_SECONDS, poll_seconds=0.02
-    ):
-        raise ClusterError(
-            f"the control group {folder} cannot be removed: {error.strerror}",
-            hint=f"see which processes are in it: cat {folder}/cgroup.procs",
-        ) from error
-
-
 @dataclass(frozen=True, slots=True)
 class CgroupsV1(Cgroups):
     """Groups of version 1: one hierarchy per controller.
@@ -309,41 +314,55 @@ class CgroupsV1(Cgroups):
         cpu, memory = (self.roots[name] / self.name / node for name in ("cpu", "memory"))
         return {
             "cpu period": cpu / "cpu.cfs_period_us",
-            "cpu quota": cpu / "cpu.cfs_quota_us",
+            _QUOTA: cpu / "cpu.cfs_quota_us",
             _MEMORY: memory / "memory.limit_in_bytes",
             _SWAP: memory / "memory.swappiness",
         }
 
     def _cpu(self, cores: float | None) -> dict[str, str]:
         quota = _UNLIMITED_V1 if cores is None else quota_microseconds(cores)
-        return {"cpu period": str(PERIOD_MICROSECONDS), "cpu quota": str(quota)}
+        return {"cpu period": str(PERIOD_MICROSECONDS), _QUOTA: str(quota)}
 
     def _read_disk(self, node: str, device: str) -> dict[str, str]:  # noqa: ARG002
         folder = self.roots["blkio"]
         return {
-            field: _rows(_read(folder / f"blkio.throttle.{file}")).get(device, "none")
+            field: rows_by_device(read_limit(folder / f"blkio.throttle.{file}")).get(device, "none")
             for file, field in _THROTTLES.items()
         }
 
-    def create(self, node: str) -> None:
+    @property
+    def threads_name(self) -> str:
+        """Return ``tasks``."""
+        return "tasks"
+
+    def cpu_folder(self, node: str) -> Path:
+        """Return the node's group of the controller ``cpu``."""
+        return self.roots["cpu"] / self.name / node
+
+    def _make_core(self, folder: Path) -> None:
+        make_group(folder)
+
+    def _make_node(self, node: str) -> None:
         """Make a group in the hierarchy of each controller but ``blkio``."""
         for root in self._own():
-            _make(root / self.name / node)
+            make_group(root / self.name / node)
 
     def join_files(self, node: str) -> tuple[str, ...]:
-        """Return the files of these groups, and of the root of ``blkio``."""
-        folders = [*(root / self.name / node for root in self._own()), self.roots["blkio"]]
+        """Return the files of its first core and its other groups, and of ``blkio``'s root."""
+        [core] = self.core_folders(node, 1)
+        others = [root / self.name / node for root in self._own() if root != self.roots["cpu"]]
+        folders = [core, *others, self.roots["blkio"]]
         return tuple(dict.fromkeys(str(folder / "cgroup.procs") for folder in folders))
 
     def set_disk(self, node: str, device: str, limits: DiskLimits | None) -> None:  # noqa: ARG002
         """Throttle the device in the root of ``blkio``; 0 lifts a limit."""
         for file, field in _THROTTLES.items():
             value = 0 if limits is None else int(getattr(limits, field))
-            _write(self.roots["blkio"] / f"blkio.throttle.{file}", f"{device} {value}")
+            write_limit(self.roots["blkio"] / f"blkio.throttle.{file}", f"{device} {value}")
 
     def cpu_seconds(self, node: str) -> float:
         """Return ``cpuacct.usage``, which is in nanoseconds."""
-        return int(_counted(self.roots["cpuacct"] / self.name / node / "cpuacct.usage")) / 1e9
+        return int(read_counted(self.roots["cpuacct"] / self.name / node / "cpuacct.usage")) / 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,31 +380,47 @@ class CgroupsV2(Cgroups):
         return self.root / self.name / node
 
     def _files(self, node: str) -> dict[str, Path]:
-        names = {"cpu quota": "cpu.max", _MEMORY: "memory.max", _SWAP: "memory.swap.max"}
+        names = {_QUOTA: "cpu.max", _MEMORY: "memory.max", _SWAP: "memory.swap.max"}
         return {limit: self._of(node) / name for limit, name in names.items()}
 
     def _cpu(self, cores: float | None) -> dict[str, str]:
         quota = "max" if cores is None else str(quota_microseconds(cores))
-        return {"cpu quota": f"{quota} {PERIOD_MICROSECONDS}"}
+        return {_QUOTA: f"{quota} {PERIOD_MICROSECONDS}"}
 
     def _read_disk(self, node: str, device: str) -> dict[str, str]:
-        row = _rows(_read(self._of(node) / "io.max")).get(device, "")
+        row = rows_by_device(read_limit(self._of(node) / "io.max")).get(device, "")
         values = dict(word.partition("=")[::2] for word in row.split())
         return {
             field: values.get(key, "max").replace("max", "none") for key, field in _IO_KEYS.items()
         }
 
-    def create(self, node: str) -> None:
+    @property
+    def threads_name(self) -> str:
+        """Return ``cgroup.threads``."""
+        return "cgroup.threads"
+
+    def cpu_folder(self, node: str) -> Path:
+        """Return the node's only group."""
+        return self._of(node)
+
+    def _make_core(self, folder: Path) -> None:
+        """Make a threaded group: memory and disk stay the node's, of which it is a part."""
+        make_group(folder)
+        write_limit(folder / "cgroup.type", "threaded")
+        write_limit(folder.parent / "cgroup.subtree_control", "+cpu")
+
+    def _make_node(self, node: str) -> None:
         """Make a group below the cluster's, the controllers handed down to both."""
         wanted = " ".join(f"+{name}" for name in _V2_CONTROLLERS)
-        _write(self.root / "cgroup.subtree_control", wanted)
-        _make(self.root / self.name)
-        _write(self.root / self.name / "cgroup.subtree_control", wanted)
-        _make(self._of(node))
+        write_limit(self.root / "cgroup.subtree_control", wanted)
+        make_group(self.root / self.name)
+        write_limit(self.root / self.name / "cgroup.subtree_control", wanted)
+        make_group(self._of(node))
 
     def join_files(self, node: str) -> tuple[str, ...]:
-        """Return the one file of the node's group."""
-        return (str(self._of(node) / "cgroup.procs"),)
+        """Return the file of the node's first core, which is in the node's group."""
+        [core] = self.core_folders(node, 1)
+        return (str(core / "cgroup.procs"),)
 
     def set_disk(self, node: str, device: str, limits: DiskLimits | None) -> None:
         """Write one line of ``io.max``; ``max`` lifts a limit."""
@@ -393,8 +428,8 @@ class CgroupsV2(Cgroups):
             f"{key}={'max' if limits is None else int(getattr(limits, field))}"
             for key, field in _IO_KEYS.items()
         ]
-        _write(self._of(node) / "io.max", f"{device} {' '.join(words)}")
+        write_limit(self._of(node) / "io.max", f"{device} {' '.join(words)}")
 
     def cpu_seconds(self, node: str) -> float:
         """Return ``usage_usec`` of ``cpu.stat``, which is in microseconds."""
-        return int(_rows(_counted(self._of(node) / "cpu.stat"))["usage_usec"]) / 1e6
+        return int(rows_by_device(read_counted(self._of(node) / "cpu.stat"))["usage_usec"]) / 1e6

@@ -16,6 +16,7 @@ from pathlib import Path
 from boardcluster.cluster.limits.cgroups import Cgroups, find_cgroups, joining
 from boardcluster.cluster.limits.disks import detach_leftovers, forget_device, noted_devices
 from boardcluster.cluster.limits.links import batch, is_rate, rate_of, shape
+from boardcluster.cluster.limits.watching import CoreWatch, forget_watch
 from boardcluster.errors import BoardclusterError, ClusterError, HostError
 from boardcluster.records import NodeLimits
 from boardcluster.remote.netns import enter
@@ -57,6 +58,8 @@ class Limiter:
     """By node, the device of its disk as MAJOR:MINOR; nodes without one have none."""
     ports: Mapping[str, Port]
     """By node, where its link is shaped."""
+    watch: CoreWatch
+    """What spreads the nodes' threads over their cores."""
     _shares: dict[str, float] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -72,11 +75,13 @@ class Limiter:
         """
         with self._lock:
             for node in self.limits:
+                self.groups.create(node.node, node.board_cores)  # others may have removed some
                 self.groups.set_memory(node.node, node.memory_bytes)
-                self.groups.set_cpu(node.node, self._cpu_cores(node))
+                self.groups.set_cpu(node.node, self._cpu_cores(node), node.board_cores)
                 if node.disk is not None:
                     self.groups.set_disk(node.node, self.devices[node.node], node.disk)
                 self._set_link(node.node, node.link_bits_per_second)
+            self.watch.ensure(self.groups, self.limits)
             if wrong := self.changed():
                 raise ClusterError(
                     f"limits do not read back as they were set: {'; '.join(wrong)}",
@@ -87,7 +92,7 @@ class Limiter:
         """Let nodes run as fast as this machine; their memory stays limited."""
         with self._lock:
             for node in self.limits:
-                self.groups.set_cpu(node.node, None)
+                self.groups.set_cpu(node.node, None, node.board_cores)
                 if node.disk is not None:
                     self.groups.set_disk(node.node, self.devices[node.node], None)
                 self._set_link(node.node, self.ports[node.node].open_bits_per_second)
@@ -101,7 +106,7 @@ class Limiter:
             before, self._shares = self._shares, dict(shares)
             for node in self.limits:
                 if before.get(node.node, 1.0) != self._shares.get(node.node, 1.0):
-                    self.groups.set_cpu(node.node, self._cpu_cores(node))
+                    self.groups.set_cpu(node.node, self._cpu_cores(node), node.board_cores)
 
     def _set_link(self, node: str, rate_bits_per_second: int) -> None:
         for prefix, device in self.ports[node].ends:
@@ -114,7 +119,7 @@ class Limiter:
             for node in self.limits:
                 device = self.devices.get(node.node, "")
                 wanted = self.groups.expected(
-                    self._cpu_cores(node), node.memory_bytes, device, node.disk
+                    self._cpu_cores(node), node.memory_bytes, device, node.disk, node.board_cores
                 )
                 read = self.groups.read(node.node, device)
                 found += [
@@ -124,6 +129,11 @@ class Limiter:
                 ]
                 if links:
                     found += self._link_changed(node)
+        if not self.watch.is_running():
+            found.append(
+                "the program that spreads threads over the boards' cores has ended, so busy "
+                "threads may share a core while others are free"
+            )
         return found
 
     def _link_changed(self, node: NodeLimits) -> Iterator[str]:
@@ -150,7 +160,7 @@ def make_groups(identity: str, limits: Iterable[NodeLimits]) -> None:
     """
     groups = find_cgroups(identity)
     for node in limits:
-        groups.create(node.node)
+        groups.create(node.node, node.board_cores)
         groups.set_memory(node.node, node.memory_bytes)
 
 
@@ -177,4 +187,5 @@ def clear_leftovers(identity: str, nodes: Path) -> None:
     for folder in nodes.glob("*"):
         forget_device(folder)
     detach_leftovers(nodes)
+    forget_watch(nodes.parent, identity)
     groups.remove()

@@ -11,6 +11,7 @@ from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once, sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
+    BOTH_VARIANTS,
     Context,
     InputKind,
     Job,
@@ -51,6 +52,7 @@ class _Grep(Workload):
     name = "grep"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind = InputKind.TEXT
+    variants = BOTH_VARIANTS
     parameters: Mapping[str, Parameter] = {
         "pattern": Parameter(
             default="ATL",
@@ -92,6 +94,7 @@ class _Grep(Workload):
             name="search",
             example=["grep", *arguments],
             main="io.boardcluster.jobs.Grep",
+            textbook="io.boardcluster.textbook.Grep",
             fast="io.boardcluster.jobs.FastGrep",
             spark=arguments,
         )

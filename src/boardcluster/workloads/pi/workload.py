@@ -8,8 +8,9 @@ from pathlib import Path
 
 from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once
-from boardcluster.records import Engine, Verification
+from boardcluster.records import Engine, Variant, Verification
 from boardcluster.workloads.base import (
+    BOTH_VARIANTS,
     Context,
     InputKind,
     Job,
@@ -45,15 +46,13 @@ _METHODS = {
         f"independently; {_LIKELY}"
     ),
 }
-_ONLY_LIKELY = (
-    f"{_LIKELY}; with more than {_MOST_RECOMPUTED:,} points, the count is not computed again"
-)
 
 
 class _Pi(Workload):
     name = "pi"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind = InputKind.NOTHING
+    variants = BOTH_VARIANTS
     parameters: Mapping[str, Parameter] = {
         "maps": number_parameter(
             "Number of map tasks, or of Spark's partitions.", default=8, least=1, most=_MOST_TASKS
@@ -85,6 +84,7 @@ class _Pi(Workload):
             name="estimate",
             example=["pi", maps, samples],
             main="io.boardcluster.jobs.Pi",
+            textbook="io.boardcluster.textbook.Pi",
             spark=[maps, samples, seed],
         )
 
@@ -107,12 +107,12 @@ class _Pi(Workload):
         if not likely.least <= inside <= likely.most:
             raise VerificationError(
                 f"{inside} points inside are more than 4 standard errors from pi / 4: {likely}",
-                hint="choose another pi.seed",
+                hint="run it again" if _is_random(spec) else "choose another pi.seed",
             )
         exact = right.least == right.most
         proved = HitRange(least=inside, most=inside, total=total) if exact else right
         verification = Verification(
-            method=_METHODS[spec.engine] if _total_of(spec) <= _MOST_RECOMPUTED else _ONLY_LIKELY,
+            method=_METHODS[spec.engine] if _is_recomputed(spec) else _only_likely(spec),
             expected_sha256=hashlib.sha256(str(right).encode()).hexdigest(),
             actual_sha256=hashlib.sha256(str(proved).encode()).hexdigest(),
             records=1,
@@ -124,9 +124,27 @@ def _total_of(spec: JobSpec) -> int:
     return int(spec.parameters["maps"]) * int(spec.parameters["samples"])
 
 
+def _is_random(spec: JobSpec) -> bool:
+    """Whether its points are other ones in each run."""
+    return spec.engine is Engine.SPARK and spec.variant is Variant.TEXTBOOK
+
+
+def _is_recomputed(spec: JobSpec) -> bool:
+    return not _is_random(spec) and _total_of(spec) <= _MOST_RECOMPUTED
+
+
+def _only_likely(spec: JobSpec) -> str:
+    why = (
+        "the textbook program draws other points in each run"
+        if _is_random(spec)
+        else f"with more than {_MOST_RECOMPUTED:,} points, the count is not computed again"
+    )
+    return f"{_LIKELY}; {why}"
+
+
 def _count(spec: JobSpec) -> HitRange:
     maps, samples = int(spec.parameters["maps"]), int(spec.parameters["samples"])
-    if _total_of(spec) > _MOST_RECOMPUTED:
+    if not _is_recomputed(spec):
         return likely_inside(maps * samples)
     if spec.engine is Engine.MAPREDUCE:
         return halton_inside(maps, samples)
@@ -136,7 +154,8 @@ def _count(spec: JobSpec) -> HitRange:
 def _expected(spec: JobSpec, cache: Path) -> Path:
     """Count the points once per set of parameters."""
     names = ("maps", "samples") if spec.engine is Engine.MAPREDUCE else tuple(_Pi.parameters)
-    name = "-".join([str(spec.engine), *(spec.parameters[name] for name in names)])
+    values = [str(spec.engine), *(spec.parameters[name] for name in names)]
+    name = "-".join([*values, *(["random"] if _is_random(spec) else [])])
 
     def count(target: Path) -> None:
         right = _count(spec)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boardcluster.workloads.base import (
+    BOTH_VARIANTS,
     Context,
     Job,
     JobSpec,
@@ -37,6 +38,7 @@ class _TeraGen(TeraWorkload):
     name = "teragen"
     least_bytes = ROW_BYTES
     counted = "maps"
+    variants = BOTH_VARIANTS
     parameters: Mapping[str, Parameter] = {
         "maps": count_parameter("How many tasks, and so files, the rows are divided among.")
     }
@@ -60,6 +62,7 @@ class _TeraGen(TeraWorkload):
             name="generate",
             example=["teragen", *([f"-Dmapreduce.job.maps={maps}"] if maps else []), *arguments],
             main="io.boardcluster.jobs.TeraGen",
+            textbook="io.boardcluster.textbook.TeraGen",
             spark=[*arguments, *([str(maps)] if maps else [])],
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boardcluster.workloads.base import (
+    BOTH_VARIANTS,
     Context,
     Job,
     JobSpec,
@@ -37,6 +38,7 @@ _METHOD = (
 class _TeraSort(TeraWorkload):
     name = "terasort"
     counted = "reduces"
+    variants = BOTH_VARIANTS
     parameters: Mapping[str, Parameter] = {
         "reduces": count_parameter("How many key ranges, and so output files, the sort has.")
     }
@@ -58,6 +60,7 @@ class _TeraSort(TeraWorkload):
             name="sort",
             example=sort_arguments(job.spec, reduces=reduces, paths=paths),
             main="io.boardcluster.jobs.TeraSort",
+            textbook="io.boardcluster.textbook.TeraSort",
             spark=[*paths, *([str(reduces)] if reduces else [])],
         )
 

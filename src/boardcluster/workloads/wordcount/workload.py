@@ -9,6 +9,7 @@ from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once, sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
+    BOTH_VARIANTS,
     Context,
     InputKind,
     Job,
@@ -39,6 +40,7 @@ class _WordCount(Workload):
     name = "wordcount"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind = InputKind.TEXT
+    variants = BOTH_VARIANTS
     parameters: Mapping[str, Parameter] = {"form": FORM}
 
     def check(self, spec: JobSpec) -> None:
@@ -69,6 +71,7 @@ class _WordCount(Workload):
             name="count",
             example=["wordcount", *paths],
             main="io.boardcluster.jobs.WordCount",
+            textbook="io.boardcluster.textbook.WordCount",
             fast="io.boardcluster.jobs.FastWordCount",
             spark=paths,
         )

@@ -13,6 +13,7 @@ import pytest
 from boardcluster.cluster.limits import disks, limiter, links
 from boardcluster.cluster.limits.cgroups import Cgroups
 from boardcluster.cluster.limits.limiter import Limiter, Port, clear_leftovers, make_groups
+from boardcluster.cluster.limits.watching import CoreWatch
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.records import DiskLimits, NodeLimits
 from boardcluster.remote.gate import Completed
@@ -36,13 +37,13 @@ class Groups:
     disk: dict[str, DiskLimits | None] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
-    def create(self, node: str) -> None:
+    def create(self, node: str, board_cores: int = 1) -> None:
         self.calls.append(f"create {node}")
 
     def join_files(self, node: str) -> tuple[str, ...]:
         return (f"/groups/{node}",)
 
-    def set_cpu(self, node: str, cores: float | None) -> None:
+    def set_cpu(self, node: str, cores: float | None, board_cores: int = 1) -> None:
         self.calls.append(f"cpu {node}")
         self.cpu[node] = cores
 
@@ -61,7 +62,12 @@ class Groups:
         )
 
     def expected(
-        self, cores: float | None, memory_bytes: int, device: str, disk: DiskLimits | None
+        self,
+        cores: float | None,
+        memory_bytes: int,
+        device: str,
+        disk: DiskLimits | None,
+        board_cores: int = 1,
     ) -> Mapping[str, str]:
         return {"cpu": str(cores), "memory": str(memory_bytes), "disk": f"{device} {disk}"}
 
@@ -73,6 +79,19 @@ class Groups:
 
     def remove(self) -> None:
         self.calls.append("remove")
+
+
+@dataclass
+class Watch:
+    """In place of the process that spreads threads."""
+
+    runs: bool = False
+
+    def ensure(self, groups: Cgroups, limits: Sequence[NodeLimits]) -> None:
+        self.runs = True
+
+    def is_running(self) -> bool:
+        return self.runs
 
 
 @dataclass
@@ -127,6 +146,7 @@ def made(groups: Groups, tc: Tc) -> Limiter:
         limits=(limits_of("master", 0.25), limits_of("worker1", 0.5, DISK)),
         devices={"worker1": "7:3"},
         ports={"master": port(10, 0), "worker1": port(11, 1)},
+        watch=cast("CoreWatch", Watch()),
     )
 
 
@@ -136,6 +156,18 @@ def test_every_limit_is_set_at_its_place(made: Limiter, groups: Groups, tc: Tc) 
     assert groups.memory == {"master": 1 << 31, "worker1": 1 << 31}
     assert groups.disk == {"7:3": DISK}
     assert tc.rates == dict.fromkeys(("9 port0", "10 eth0", "9 port1", "11 eth0"), 300_000_000)
+    assert made.changed() == []
+
+
+def test_the_watcher_of_cores_is_started_with_the_limits_and_missed_when_it_ends(
+    made: Limiter,
+) -> None:
+    made.set()
+    assert made.changed() == []
+    cast("Watch", made.watch).runs = False
+    [found] = made.changed(links=False)
+    assert "spreads threads" in found
+    made.set()
     assert made.changed() == []
 
 

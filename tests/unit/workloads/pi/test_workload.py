@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tests.unit.workloads.tera_world import World, case_of, job_of
 
 from boardcluster.errors import UsageError, VerificationError
-from boardcluster.records import Engine
+from boardcluster.records import Engine, Variant
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
 from boardcluster.workloads.base import JobSpec, Need, PhaseOutcome, Proof, StagedInput
@@ -133,6 +134,19 @@ def test_too_many_points_are_judged_by_the_standard_error_alone(
     assert proof.verification.expected_sha256 == proof.verification.actual_sha256 == digest
     with pytest.raises(VerificationError, match="expected: inside 7690 to 8018"):
         judged(world, case(Engine.SPARK), likely.least - 1)
+
+
+def test_the_textbook_program_draws_other_points_in_each_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "random_inside", lambda *_: pytest.fail("counted"))
+    textbook = replace(case(Engine.SPARK), variant=Variant.TEXTBOOK)
+
+    proof = judged(world, textbook, right_count(Engine.SPARK) + 5)
+
+    assert "other points in each run" in proof.verification.method
+    with pytest.raises(VerificationError, match="expected: inside 7690 to 8018"):
+        judged(world, textbook, likely_inside(TOTAL).most + 1)
 
 
 def test_an_unlikely_count_is_refused_even_where_it_was_expected(

@@ -10,7 +10,7 @@ from tests.builders import make_dataset
 from tests.unit.workloads.text_world import OUTPUT, TextWorld, case_of, job_of
 
 from boardcluster.errors import RemoteError, UsageError, VerificationError
-from boardcluster.records import Checksum, Engine
+from boardcluster.records import Checksum, Engine, Variant
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
 from boardcluster.workloads.base import Need, Phase, Proof, StagedInput
@@ -169,6 +169,25 @@ def test_spark_runs_our_job(world: TextWorld, monkeypatch: pytest.MonkeyPatch) -
     assert phase.command[phase.command.index("--class") + 1] == "io.boardcluster.jobs.WordCount"
     assert "spark.yarn.tags=trial-1" in phase.command
     assert (phase.name, phase.yarn) == ("count", True)
+
+
+def test_the_textbook_variant_is_another_program_on_spark_and_the_stock_one_on_mapreduce(
+    world: TextWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    spark, mapreduce = (
+        replace(case_of(engine), variant=Variant.TEXTBOOK)
+        for engine in (Engine.SPARK, Engine.MAPREDUCE)
+    )
+
+    (phase,) = WORKLOAD.phases(world.context, prepare(world), job_of(spark))
+    (stock,) = WORKLOAD.phases(world.context, prepare(world), job_of(mapreduce))
+
+    main = phase.command[phase.command.index("--class") + 1]
+    assert main == "io.boardcluster.textbook.WordCount"
+    assert stock.command[-3] == "wordcount"
+    with pytest.raises(UsageError, match='contradicts variant = "textbook"'):
+        WORKLOAD.check(replace(mapreduce, parameters={"form": "fast"}))
 
 
 def test_input_without_checksums_is_what_such_a_case_reads(

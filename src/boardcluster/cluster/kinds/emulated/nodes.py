@@ -32,6 +32,7 @@ from boardcluster.cluster.limits.limiter import (
     make_groups,
 )
 from boardcluster.cluster.limits.links import batch, check_rate, shape
+from boardcluster.cluster.limits.watching import CoreWatch
 from boardcluster.cluster.processes import end_processes_of, is_alive, leftover_processes
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
@@ -462,6 +463,11 @@ class EmulatedNodes:
                 )
                 for index, node in enumerate(spec.nodes)
             },
+            watch=CoreWatch(
+                home=self._home,
+                identity=state.identity,
+                first=[ProcessRef(node.pid, node.start_ticks) for node in state.nodes],
+            ),
         )
 
     def page_hint(self, state: LiveState) -> str:

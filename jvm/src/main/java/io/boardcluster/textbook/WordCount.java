@@ -1,4 +1,4 @@
-package io.boardcluster.reference;
+package io.boardcluster.textbook;
 
 import java.util.Arrays;
 import java.util.regex.Pattern;
@@ -6,7 +6,10 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 import scala.Tuple2;
 
-/** As {@code JavaWordCount} of Apache Spark's examples, with the result saved as text. */
+/**
+ * As {@code JavaWordCount} of Apache Spark's examples and {@code ScalaWordCount} of HiBench, with
+ * the result saved as text and with the words of {@link io.boardcluster.jobs.WordCount}.
+ */
 public final class WordCount {
 
     private static final Pattern BLANKS = Pattern.compile("[ \\t\\r\\f]+");

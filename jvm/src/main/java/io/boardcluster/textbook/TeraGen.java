@@ -1,4 +1,4 @@
-package io.boardcluster.reference;
+package io.boardcluster.textbook;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -14,12 +14,15 @@ public final class TeraGen {
     /**
      * Makes the input of the sort benchmark.
      *
-     * @param args number of rows, output
+     * @param args number of rows, output, and optionally the number of partitions
      */
     public static void main(String[] args) {
         long rows = Long.parseLong(args[0]);
         try (JavaSparkContext context = new JavaSparkContext(new SparkConf())) {
-            int partitions = Math.max(2, context.defaultParallelism());
+            int partitions =
+                    args.length > 2
+                            ? Integer.parseInt(args[2])
+                            : Math.max(2, context.defaultParallelism());
             List<Integer> numbers = new ArrayList<>();
             for (int number = 0; number < partitions; number++) {
                 numbers.add(number);

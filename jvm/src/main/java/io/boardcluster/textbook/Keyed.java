@@ -1,4 +1,4 @@
-package io.boardcluster.reference;
+package io.boardcluster.textbook;
 
 import java.io.Serializable;
 import java.util.Arrays;

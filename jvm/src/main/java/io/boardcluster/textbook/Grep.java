@@ -1,4 +1,4 @@
-package io.boardcluster.reference;
+package io.boardcluster.textbook;
 
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;

@@ -1,4 +1,4 @@
-package io.boardcluster.reference;
+package io.boardcluster.textbook;
 
 import java.io.IOException;
 import org.apache.hadoop.fs.FSDataOutputStream;

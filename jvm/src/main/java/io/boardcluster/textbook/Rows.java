@@ -1,4 +1,4 @@
-package io.boardcluster.reference;
+package io.boardcluster.textbook;
 
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
