@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boardcluster.errors import UsageError
 from boardcluster.plan.composition import MIXED_WORDS
 from boardcluster.plan.conflicts import refuse_limits
+from boardcluster.plan.evaluation import EvaluatedSet
 from boardcluster.plan.feasibility import HDFS_SHARES
 from boardcluster.plan.neighbours import near_choices, would_change
 from boardcluster.plan.planning import (
@@ -18,9 +21,12 @@ from boardcluster.plan.planning import (
     explore,
     front_of,
 )
-from boardcluster.plan.purchase import PlannedCluster, PurchasePlan
+from boardcluster.plan.purchase import CurvePoint, PlannedCluster, PurchasePlan
 
 __all__ = ["plan_purchase"]
+
+_CURVE_WORKERS = 16
+_CURVE_SIZES = (0.25, 0.5, 1.0, 1.5, 2.0)
 
 _MANY_SWITCHES = (
     "several switches share the links between them, which the model does not know: the time is too"
@@ -62,6 +68,8 @@ def plan_purchase(space: PlanSpace) -> PurchasePlan:
         best=chosen,
         chosen_by=words,
         front=tuple(describe_cluster(found, int(place), space) for place in front_of(found, space)),
+        over_workers=_over_workers(found, best),
+        over_sizes=_over_sizes(found, best, space),
         near=near_choices(found, best, space),
         changes=would_change(found, best, space),
         left_out=space.offers.left_out,
@@ -84,3 +92,38 @@ def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:
         yield MIXED_WORDS
     if any(part.kind == "switch" and part.count > 1 for part in best.parts):
         yield _MANY_SWITCHES
+
+
+def _over_workers(found: EvaluatedSet, best: int) -> tuple[CurvePoint, ...]:
+    """Return the times of the chosen kind of cluster, from few workers to twice as many."""
+    kinds = found.candidates.kinds
+    most = max(_CURVE_WORKERS, 2 * int(found.workers[best]))
+    same = np.flatnonzero((kinds == kinds[best]) & (found.workers <= most))
+    return _curve(found, same[np.argsort(found.workers[same])], found.workers)
+
+
+def _over_sizes(found: EvaluatedSet, best: int, space: PlanSpace) -> tuple[CurvePoint, ...]:
+    """Return the times of the chosen cluster for sizes around that of the run."""
+    one = found.candidates.take(np.array([best]))
+    points: list[CurvePoint] = []
+    for factor in _CURVE_SIZES if space.task.size_bytes else ():
+        size_bytes = round(space.task.size_bytes * factor)
+        other = replace(space, task=replace(space.task, size_bytes=size_bytes)).evaluate(one)
+        points += _curve(other, np.zeros(1, dtype=np.int64), np.array([size_bytes]))
+    return tuple(points)
+
+
+def _curve(
+    found: EvaluatedSet, places: NDArray[np.int64], across: NDArray[np.int64]
+) -> tuple[CurvePoint, ...]:
+    answer = found.prediction
+    return tuple(
+        CurvePoint(
+            float(across[place]),
+            float(answer.median_seconds[place]),
+            float(answer.low_seconds[place]),
+            float(answer.high_seconds[place]),
+        )
+        for place in places
+        if answer.known[place]
+    )

@@ -267,14 +267,10 @@ def is_compatible(board: BoardOffer, medium: MediumOffer) -> bool:
 def switches_needed(nodes: NDArray[np.int64], ports: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many switches connect so many nodes and the driver's machine.
 
-    More than one form a tree, in which each gives a port to the one above it.
+    Several form a tree, in which each link between two takes a port of both: s switches of p ports
+    have s p - 2 (s - 1) for nodes.
     """
-    total = np.ones_like(nodes)
-    at_level = np.where(nodes + 1 <= ports, 1, -(-nodes // (ports - 1)))
-    while np.any(at_level > 1):
-        total = np.where(at_level > 1, total + at_level, total)
-        at_level = np.where(at_level > 1, -(-at_level // (ports - 1)), 1)
-    return total
+    return np.maximum(1, -(-(nodes - 1) // (ports - 2)))
 
 
 @cache
@@ -285,7 +281,27 @@ def _all_names() -> tuple[str, ...]:
 
 @cache
 def _chip_of(name: str) -> str:
-    return _chip(find_board(name)) if name in entry_names("boards") else ""
+    return _chip(_catalogued_board(name)) if name in entry_names("boards") else ""
+
+
+@cache
+def _catalogued_board(name: str) -> BoardEntry:
+    """Return a board of the catalog, which does not change while we run."""
+    return find_board(name)
+
+
+@cache
+def _catalogued_part(kind: str, name: str) -> PartEntry:
+    return find_part(kind, name)
+
+
+def _found_board(name: str) -> BoardEntry:
+    """Return a board; a file of one's own is read each time."""
+    return find_board(name) if name.endswith(".toml") else _catalogued_board(name)
+
+
+def _found_part(kind: str, name: str) -> PartEntry:
+    return find_part(kind, name) if name.endswith(".toml") else _catalogued_part(kind, name)
 
 
 def _chip(board: BoardEntry) -> str:
@@ -317,7 +333,7 @@ def _price(
 def _board(
     name: str, said: Mapping[str, float], left_out: list[LeftOut], *, named: bool
 ) -> BoardOffer | None:
-    entry = find_board(name)
+    entry = _found_board(name)
     link = _value(entry.figures, "link_bits_per_second", interface="Ethernet")
     if _OVERCLOCKED in entry.hardware and not named:
         left_out.append(LeftOut(name, "overclocked, which not every board stands; name it to try"))
@@ -340,7 +356,7 @@ def _board(
 
 def _supply(board: BoardEntry, said: Mapping[str, float]) -> SupplyOffer | None:
     """Return the smallest supply that is large enough, by the power of boards with its chip."""
-    alike = [board, *(find_board(name) for name in entry_names("boards"))]
+    alike = [board, *map(_catalogued_board, entry_names("boards"))]
     watts = [
         value
         for entry in alike
@@ -349,7 +365,7 @@ def _supply(board: BoardEntry, said: Mapping[str, float]) -> SupplyOffer | None:
     ]
     found = []
     for name in entry_names("supplies") if watts else ():
-        part = find_part("supplies", name)
+        part = _catalogued_part("supplies", name)
         rated = _value(part.figures, "rated_watts")
         boards = {row.figure.conditions.get("nodes", "1") for row in part.figures}
         if rated is not None and boards == {"1"} and rated >= _SUPPLY_FACTOR * max(watts):
@@ -364,7 +380,7 @@ def _supply(board: BoardEntry, said: Mapping[str, float]) -> SupplyOffer | None:
 
 
 def _medium(name: str, said: Mapping[str, float], left_out: list[LeftOut]) -> MediumOffer | None:
-    entry = find_part("media", name)
+    entry = _found_part("media", name)
     capacity = _value(entry.figures, "capacity_bytes")
     if capacity is None:
         left_out.append(LeftOut(name, "no capacity"))
@@ -383,7 +399,7 @@ def _medium(name: str, said: Mapping[str, float], left_out: list[LeftOut]) -> Me
 
 
 def _switch(name: str, said: Mapping[str, float], left_out: list[LeftOut]) -> SwitchOffer | None:
-    entry: PartEntry = find_part("networks", name)
+    entry = _found_part("networks", name)
     ports = _value(entry.figures, "switch_ports")
     link = _value(entry.figures, "link_bits_per_second")
     if ports is None or link is None:

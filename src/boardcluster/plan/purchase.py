@@ -9,7 +9,7 @@ from boardcluster.plan.composition import BoardsThere
 from boardcluster.plan.limits import PlanLimits
 from boardcluster.plan.offers import LeftOut
 
-__all__ = ["NearChoice", "PlannedCluster", "PlannedPart", "PurchasePlan"]
+__all__ = ["CurvePoint", "NearChoice", "PlannedCluster", "PlannedPart", "PurchasePlan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,20 @@ class PlannedCluster:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Predicted time of the chosen cluster with another number of workers, or of another size."""
+
+    x: float
+    """Workers, or bytes."""
+    seconds: float
+    """Predicted time."""
+    low_seconds: float
+    """Lower end of its 90 % interval."""
+    high_seconds: float
+    """Upper end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearChoice:
     """A cluster that differs in one thing from the chosen one."""
@@ -117,6 +131,10 @@ class PurchasePlan:
     """Clusters that no other beats in time, energy and price at once, the fastest first."""
     near: tuple[NearChoice, ...]
     """Clusters beside the choice, and why each falls out."""
+    over_workers: tuple[CurvePoint, ...]
+    """The choice with other numbers of workers, whether or not they keep to the limits."""
+    over_sizes: tuple[CurvePoint, ...]
+    """The choice with other sizes; empty for a run without a size."""
     changes: tuple[str, ...]
     """What would change the answer, a sentence each."""
     left_out: tuple[LeftOut, ...]
