@@ -30,6 +30,7 @@ __all__ = [
     "SupplyOffer",
     "SwitchOffer",
     "UnitPrice",
+    "boards_alike",
     "find_offers",
     "is_compatible",
     "read_prices",
@@ -262,6 +263,18 @@ def is_compatible(board: BoardOffer, medium: MediumOffer) -> bool:
     if not medium.measured_in or board.id in medium.measured_in:
         return True
     return bool(board.chip) and board.chip in {_chip_of(name) for name in medium.measured_in}
+
+
+def boards_alike(name: str) -> tuple[str, ...]:
+    """Return the other boards of the catalog with a board's chip and clock."""
+    board = _found_board(name)
+    return tuple(
+        other
+        for other in entry_names("boards")
+        if (found := _catalogued_board(other)).id != board.id
+        and _chip(found) == _chip(board)
+        and found.clock_hertz == board.clock_hertz
+    )
 
 
 def switches_needed(nodes: NDArray[np.int64], ports: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Callable, Sequence
@@ -10,7 +11,8 @@ from ipaddress import IPv4Network
 
 from boardcluster.capabilities import capabilities_of
 from boardcluster.catalog.lookup import find_board, find_part
-from boardcluster.errors import BoardclusterError
+from boardcluster.errors import BoardclusterError, UsageError
+from boardcluster.plan.offers import boards_alike
 from boardcluster.plan.purchase import PlannedPart, PurchasePlan
 from boardcluster.records import (
     ClusterSpec,
@@ -22,6 +24,7 @@ from boardcluster.records import (
     Security,
     TwinSpec,
 )
+from boardcluster.spec.cluster import DEFAULT_FOLDER, DEFAULT_SUBNET
 from boardcluster.spec.twin import DEFAULT_DISK_BYTES
 from boardcluster.twin.setpoints import set_points
 
@@ -89,7 +92,6 @@ def boards_spec(plan: PurchasePlan, *, engines: str) -> ClusterSpec:
     nodes = _nodes(_boards(plan))
     subnet = _SMALL_SUBNET if len(nodes) <= _SMALL_NODES else _LARGE_SUBNET
     first = IPv4Network(subnet)[_FIRST_ADDRESS]
-    folder = "/var/lib/boardcluster"
     return ClusterSpec(
         name=_NAME,
         kind="boards",
@@ -102,7 +104,7 @@ def boards_spec(plan: PurchasePlan, *, engines: str) -> ClusterSpec:
                 twin=None,
                 host=f"{node.name}.local",
                 address=str(first + place),
-                folder=folder,
+                folder=DEFAULT_FOLDER,
             )
             for place, node in enumerate(nodes)
         ),
@@ -124,32 +126,67 @@ def _prices(plan: PurchasePlan) -> Prices | None:
     return Prices(currency=plan.currency, **each) if each else None
 
 
-def twin_spec(plan: PurchasePlan, *, engines: str) -> tuple[ClusterSpec | None, str]:
-    """Return a twin of the cluster, and what is to be said of it.
+def twin_spec(plan: PurchasePlan, *, engines: str) -> tuple[ClusterSpec | None, tuple[str, ...]]:
+    """Return a twin of the cluster, and what is to be said of it, a sentence each.
 
-    It has at most as many workers as one machine can emulate. There is none where the catalog
-    lacks a figure that emulating a board needs; then the words say which.
+    It has at most as many workers as one machine can emulate. A board whose CPU nobody measured is
+    emulated by one with its chip and clock, with its own memory. There is no twin where the catalog
+    lacks a figure all the same; then the words say which.
     """
     most = capabilities_of("emulated").nodes_max - 1
     kinds = _boards(plan)
-    nodes = _nodes(kinds[:most])
     link = _link(plan)
-    try:
-        for node in {node.twin: node for node in nodes}.values():
-            set_points(node, link)
-    except BoardclusterError as error:
-        return None, f"no twin: {error.message}"
+    nodes, words = [], []
+    stands_in: dict[NodeTwin, NodeTwin] = {}
+    for node in _nodes(kinds[:most]):
+        if node.twin is None:
+            raise RuntimeError(f"{node.name} has no board")
+        if node.twin not in stands_in:
+            try:
+                stands_in[node.twin] = _emulated(node, link)
+            except BoardclusterError as error:
+                return None, (f"no twin: {error.message}",)
+            if (other := stands_in[node.twin].board) != node.twin.board:
+                words.append(
+                    f"in the twin {other} with less memory stands for {node.twin.board}, which"
+                    " nobody measured"
+                )
+        nodes.append(replace(node, twin=stands_in[node.twin]))
+    if len(kinds) > most:
+        words.append(f"the twin has the first {most} of {len(kinds)} workers")
     spec = ClusterSpec(
         name=f"{_NAME}-twin",
         kind="emulated",
         engines=engines,
         profile=plan.best.profile,
-        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=link),
-        nodes=nodes,
+        network=NetworkSpec(subnet=DEFAULT_SUBNET, link_bits_per_second=link),
+        nodes=tuple(nodes),
         twin=TwinSpec(dilation=None),
     )
-    cut = f"the twin has the first {most} of {len(kinds)} workers" if len(kinds) > most else ""
-    return spec, cut
+    return spec, tuple(words)
+
+
+def _emulated(node: NodeSpec, link: int) -> NodeTwin:
+    """Return what a node emulates: its board, or one of the same chip and clock that was measured.
+
+    Raises:
+        UsageError: neither can be emulated; says what is missing of its own.
+    """
+    twin = node.twin
+    if twin is None:
+        raise RuntimeError(f"{node.name} has no board")
+    try:
+        set_points(node, link)
+    except UsageError:
+        for name in boards_alike(twin.board):
+            other = replace(twin, board=name)
+            if find_board(name).memory_bytes < node.memory_bytes:
+                continue
+            with contextlib.suppress(UsageError):
+                set_points(replace(node, twin=other), link)
+                return other
+        raise
+    return twin
 
 
 def shopping_list(plan: PurchasePlan) -> str:
@@ -202,4 +239,4 @@ def purchase_files(
     }
     if twin is not None:
         files["twin.toml"] = _TWIN_WORDS + render(twin)
-    return files, (words,) if words else ()
+    return files, words

@@ -101,11 +101,11 @@ def test_neighbours_fall_out_with_their_reason() -> None:
 
 
 def test_a_neighbour_that_does_not_fit_says_the_arithmetic() -> None:
-    plan = plan_for(size_bytes=400 * 10**9, limits=PlanLimits(budget=740))
+    plan = plan_for(size_bytes=400 * 10**9, limits=PlanLimits(budget=870))
     near = {row.change: row.why for row in plan.near}
-    assert plan.best.workers == 4
-    assert near["3 workers"].startswith("disks: 400 GB input x 2 + 240 GB intermediate")
-    assert near["5 workers"] == "costs USD 870, USD 130 over the budget"
+    assert plan.best.workers == 5
+    assert near["4 workers"].startswith("disks: 400 GB input x 2 + 240 GB intermediate")
+    assert near["6 workers"] == "costs USD 1,005, USD 135 over the budget"
 
 
 def test_what_would_change_the_answer_is_a_node_a_price_a_deadline_a_link() -> None:
