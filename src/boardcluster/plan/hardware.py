@@ -171,7 +171,9 @@ def write_probe() -> dict[str, tuple[float, str]]:
             at = min(
                 (cell for cell in cells if cell.keys["storage"] == storage),
                 key=lambda cell: abs(
-                    math.log(parse_size(cell.keys["data_size"]) * known.size_times / _PROBE_BYTES)
+                    math.log(
+                        parse_size(cell.keys["data_size"]) * known.size_times / _PROBE_BYTES
+                    )
                 ),
             )
             table = index.tables[known.id]

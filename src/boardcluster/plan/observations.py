@@ -135,9 +135,7 @@ def published_observations() -> tuple[RunObservation, ...]:
         for known in read_conditions().values()
         if known.board and known.quantities.get("execution_time") == "duration_seconds"
         for row in _of_table(
-            known,
-            read_cells(index.tables[known.id], folder=index.folder),
-            index.tables[known.id].table,
+            known, read_cells(index.tables[known.id], folder=index.folder), index.tables[known.id].table
         )
     )
 

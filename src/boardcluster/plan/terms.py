@@ -50,11 +50,15 @@ def design(work: WorkArrays, rule: SpillRule) -> NDArray[np.float64]:
         amount,
         rule.spilled(amount) / workers,
     )
-    columns = [column for base in bases for column in (base / work.cpu_rate, base * work.slowness)]
+    columns = [
+        column for base in bases for column in (base / work.cpu_rate, base * work.slowness)
+    ]
     return np.stack(columns, axis=1)
 
 
-def nonnegative_fit(rows: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def nonnegative_fit(
+    rows: NDArray[np.float64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return x >= 0 with the least |rows x - values|."""
     gram, moment = rows.T @ rows, rows.T @ values
     size = len(moment)

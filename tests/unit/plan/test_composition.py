@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.plan.made_up import FIVE, FOUR, make_space, plan_for
 
 from boardcluster.plan.composition import MIXED_WORDS, BoardsThere, WorkersThere
 from boardcluster.plan.limits import PlanLimits
 from boardcluster.plan.offers import find_offers
-from tests.unit.plan.made_up import FIVE, FOUR, make_space, plan_for
 
 NVME, CARD = "sk-hynix-gold-p31-500gb", "samsung-pro-plus-256gb"
 

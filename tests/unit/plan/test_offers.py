@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.plan.made_up import FIVE, FOUR, PRICES
 
 from boardcluster.errors import UsageError
 from boardcluster.plan.offers import (
@@ -14,7 +15,6 @@ from boardcluster.plan.offers import (
     read_prices,
     switches_needed,
 )
-from tests.unit.plan.made_up import FIVE, FOUR, PRICES
 
 
 def test_of_a_kind_with_prices_what_has_none_is_left_out_and_said() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from tests.unit.plan.made_up import FIVE, FOUR, plan_for
+
 from boardcluster.campaign.purchase import write_plan
 from boardcluster.plan.composition import BoardsThere, WorkersThere
 from boardcluster.plan.limits import PlanLimits
@@ -12,7 +14,6 @@ from boardcluster.plan.offers import find_offers
 from boardcluster.plan.purchase_files import twin_spec
 from boardcluster.services.operation import read_spec
 from boardcluster.services.pair import pair_ids
-from tests.unit.plan.made_up import FIVE, FOUR, plan_for
 
 NVME, CARD = "sk-hynix-gold-p31-500gb", "samsung-pro-plus-256gb"
 DEADLINE = PlanLimits(deadline_seconds=1200)

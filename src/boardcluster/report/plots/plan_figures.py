@@ -36,7 +36,7 @@ def plan_figures(plan: PurchasePlan) -> tuple[Figure, ...]:
                 plan.over_sizes,
                 name="plan-sizes",
                 title="Time over sizes",
-                label="size, GB",
+                label="size (GB)",
                 scale=_GIGA,
             )
         )
@@ -125,7 +125,7 @@ def _curve(
         body=Lines(series=(series,)),
         rows=tuple(
             {
-                label.split(",")[0]: row.x / scale,
+                label: row.x / scale,
                 "seconds": row.seconds,
                 "low_seconds": row.low_seconds,
                 "high_seconds": row.high_seconds,
