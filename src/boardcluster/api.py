@@ -15,6 +15,12 @@ from boardcluster.analysis.result_sets import ResultSetComparison
 from boardcluster.campaign.begin import CampaignRequest, Design, Start
 from boardcluster.campaign.follow import Follower, LineProgress
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
+from boardcluster.campaign.purchase import (
+    PurchaseRequest,
+    plan_for_request,
+    read_limits,
+    read_planned_size,
+)
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.campaign.tune import TuneOutcome, run_tuning
 from boardcluster.campaign.tune_order import PAIRS_LEAST, TuneOrder
@@ -28,6 +34,8 @@ from boardcluster.cluster.folders import (
     sibling_homes,
 )
 from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
+from boardcluster.plan.candidates import WORKERS_MOST
+from boardcluster.plan.purchase import PurchasePlan
 from boardcluster.queries.names import TableName
 from boardcluster.queries.report import write_home_report
 from boardcluster.queries.result_sets import compare_named
@@ -59,6 +67,7 @@ __all__ = [
     "CampaignOutcome",
     "Cluster",
     "Comparison",
+    "PurchasePlan",
     "Results",
     "Status",
     "Table",
@@ -66,6 +75,7 @@ __all__ = [
     "Written",
     "compare",
     "open_cluster",
+    "plan",
     "report",
     "require_ending",
     "results",
@@ -576,6 +586,72 @@ def _file_request(
         raise UsageError("retry_failed needs resume=True", hint="give both")
     start = Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN
     return campaign_file(path, start=start, only=only, retry_failed=retry_failed, design=design)
+
+
+def plan(
+    workload: str,
+    *,
+    size: str | int | None = None,
+    engine: str | None = None,
+    deadline: str | float | None = None,
+    budget: float | None = None,
+    watts: float | None = None,
+    joules: float | None = None,
+    boards: Sequence[str] = (),
+    media: Sequence[str] = (),
+    networks: Sequence[str] = (),
+    profiles: Sequence[str] = (),
+    prices: Mapping[str, float] | None = None,
+    have: Sequence[str] = (),
+    workers_most: int = WORKERS_MOST,
+    replication: int | None = None,
+    name: str = "default",
+    home: AnyPath | None = None,
+) -> PurchasePlan:
+    """Say what to buy for a run. Nothing is started.
+
+    Args:
+        workload: the name of a workload of Hadoop or Spark.
+        size: size of its input, ``"100 GB"`` or bytes; None for pi.
+        engine: ``spark`` or ``mapreduce``; None for both.
+        deadline: longest time of a run, ``"3h"`` or seconds.
+        budget: highest price of what is bought, in US dollars.
+        watts: highest mean power of the workers during a run.
+        joules: highest energy of the workers in a run.
+        boards: boards to choose from, names of the catalog or files; none for all with a price.
+        media: media, likewise.
+        networks: switches, likewise.
+        profiles: engine configurations to try; none for ``default``.
+        prices: of one piece, by name or as ``board``, ``medium``, ``supply``, ``switch``.
+        have: what is there already, ``"4 x BOARD, MEDIUM"`` or a ``cluster.toml``.
+        workers_most: most workers to buy.
+        replication: copies of each block of HDFS; None for what each profile keeps.
+        name: a cluster whose own runs are learned from, too.
+        home: its state folder; None for the one of its name.
+
+    Returns:
+        The choice, the front of time, energy and price, what is beside the choice and why it falls
+        out, and what would change the answer.
+
+    Raises:
+        UsageError: a name does not exist, or the limits exclude everything; says which binds.
+        CapacityError: no cluster holds the data or has the memory.
+    """
+    request = PurchaseRequest(
+        workload=workload,
+        size_bytes=read_planned_size(workload, size),
+        engine=next(iter(_engines(engine)), None),
+        limits=read_limits(deadline=deadline, budget=budget, watts=watts, joules=joules),
+        boards=boards,
+        media=media,
+        networks=networks,
+        profiles=profiles,
+        prices=[f"{key}={value}" for key, value in (prices or {}).items()],
+        there=have,
+        workers_most=workers_most,
+        replication=replication,
+    )
+    return plan_for_request(request, learned_predict(home_folder(_path(home), name, only_read=True)))
 
 
 def _budget_seconds(given: str | float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,10 +27,19 @@ from boardcluster.services.operation import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import render_cluster
+from boardcluster.units import SIZE_ALLOWED, parse_duration, parse_size
 from boardcluster.workloads import load_workload
 
-__all__ = ["PurchaseRequest", "plan_for_request", "read_boards_there", "write_plan"]
+__all__ = [
+    "PurchaseRequest",
+    "plan_for_request",
+    "read_boards_there",
+    "read_limits",
+    "read_planned_size",
+    "write_plan",
+]
 
+_PLAIN = re.compile(r"[0-9.]+")
 _THERE = re.compile(r"([0-9]{1,4})\s*x\s*([^,\s]+)\s*,\s*([^,\s]+)")
 _THERE_HINT = (
     "for example --have '4 x rpi-4b-4gb-1500mhz, samsung-evo-32gb', or a cluster.toml whose nodes"
@@ -65,6 +75,61 @@ class PurchaseRequest:
     """Most workers to buy."""
     replication: int | None = None
     """Copies of each block; None for what each profile keeps."""
+
+
+def read_planned_size(workload: str, size: str | int | None) -> int:
+    """Return the size of a run in bytes; a text needs its unit.
+
+    Raises:
+        UsageError: it is missing, has no unit, or is no size; or the workload takes none.
+    """
+    if workload == "pi":
+        if size is not None:
+            raise UsageError("pi takes no input, so no --size", hint="leave it out")
+        return 0
+    if size is None:
+        raise UsageError("a plan needs the size of the run", hint="for example --size 100GB")
+    if isinstance(size, str) and _PLAIN.fullmatch(size.strip()):
+        raise UsageError(
+            f"--size {size} has no unit; allowed: {SIZE_ALLOWED}",
+            hint=f"for example --size {size.strip()}GB",
+        )
+    try:
+        size_bytes = parse_size(size)
+    except ValueError as error:
+        raise UsageError(f"--size: {error}", hint="for example --size 100GB") from error
+    if not size_bytes:
+        raise UsageError("--size must be at least 1 byte", hint="for example --size 100GB")
+    return size_bytes
+
+
+def read_limits(
+    *,
+    deadline: str | float | None = None,
+    budget: float | None = None,
+    watts: float | None = None,
+    joules: float | None = None,
+) -> PlanLimits:
+    """Return limits, which must be above 0.
+
+    Args:
+        deadline: longest time of a run: ``"3h"`` or seconds.
+        budget: highest price of what is bought.
+        watts: highest mean power of the workers.
+        joules: highest energy of the workers.
+
+    Raises:
+        UsageError: one is no such amount.
+    """
+    try:
+        seconds = None if deadline is None else parse_duration(deadline)
+    except ValueError as error:
+        raise UsageError(f"--deadline: {error}", hint="for example --deadline 3h") from error
+    limits = PlanLimits(deadline_seconds=seconds, budget=budget, watts=watts, joules=joules)
+    for name, value in limits.given().items():
+        if not 0 < value < math.inf:
+            raise UsageError(f"--{name} {value:g} allows nothing", hint="give a number above 0")
+    return limits
 
 
 def read_boards_there(texts: Sequence[str]) -> BoardsThere:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.purchase import PurchaseRequest, plan_for_request, write_plan
+from boardcluster.campaign.purchase import (
+    PurchaseRequest,
+    plan_for_request,
+    read_limits,
+    read_planned_size,
+    write_plan,
+)
 from boardcluster.cli.console import print_json, say
-from boardcluster.cli.options import ChosenCluster, JsonOption, parse_size_option
+from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.cli.show_plan import plan_fields, print_plan
-from boardcluster.errors import UsageError
 from boardcluster.plan.candidates import WORKERS_MOST
 from boardcluster.plan.feasibility import HDFS_SHARES
-from boardcluster.plan.limits import PlanLimits
 from boardcluster.records import Engine
-from boardcluster.units import SIZE_ALLOWED, parse_duration
+from boardcluster.report.plots import FORMATS, save
+from boardcluster.report.plots.plan_figures import plan_figures
 
 __all__ = ["EPILOG", "PlanLimitOptions", "PlanPartOptions", "command"]
 
@@ -39,32 +43,14 @@ class PlanLimitOptions:
         str | None, typer.Option(metavar="DURATION", help="Longest time of a run.")
     ] = None
     budget: Annotated[
-        float | None, typer.Option(min=0, help="Highest price of what is bought, in US dollars.")
+        float | None, typer.Option(help="Highest price of what is bought, in US dollars.")
     ] = None
     watts: Annotated[
-        float | None, typer.Option(min=0, help="Highest mean power of the workers during a run.")
+        float | None, typer.Option(help="Highest mean power of the workers during a run.")
     ] = None
     joules: Annotated[
-        float | None, typer.Option(min=0, help="Highest energy of the workers in a run.")
+        float | None, typer.Option(help="Highest energy of the workers in a run.")
     ] = None
-
-    def limits(self) -> PlanLimits:
-        """Return them.
-
-        Raises:
-            UsageError: one is no such amount.
-        """
-        for name, value in (
-            ("budget", self.budget),
-            ("watts", self.watts),
-            ("joules", self.joules),
-        ):
-            if value is not None and (value == 0 or not math.isfinite(value)):
-                raise UsageError(f"--{name} {value:g} allows nothing", hint="give more than 0")
-        seconds = None if self.deadline is None else _deadline(self.deadline)
-        return PlanLimits(
-            deadline_seconds=seconds, budget=self.budget, watts=self.watts, joules=self.joules
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +121,14 @@ def command(
     """
     request = PurchaseRequest(
         workload=workload,
-        size_bytes=_size(workload, size),
+        size_bytes=read_planned_size(workload, size),
         engine=engine,
-        limits=limits.limits(),
+        limits=read_limits(
+            deadline=limits.deadline,
+            budget=limits.budget,
+            watts=limits.watts,
+            joules=limits.joules,
+        ),
         boards=parts.board or (),
         media=parts.medium or (),
         networks=parts.network or (),
@@ -149,35 +140,12 @@ def command(
     )
     plan = plan_for_request(request, learned_predict(at))
     files, words = write_plan(plan, out) if out is not None else ((), ())
-    figures = write_plan_figures(plan, chart) if chart is not None else ()
+    figures = (
+        [path for row in plan_figures(plan) for path in save(row, chart, FORMATS)] if chart else []
+    )
     if as_json:
         print_json(plan_fields(plan) | {"files": [*files, *figures], "remarks_on_files": words})
         return
     print_plan(plan)
     for line in (*words, *(f"written: {path}" for path in (*files, *figures))):
         say(line)
-
-
-def _deadline(text: str) -> float:
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise UsageError(f"--deadline: {error}", hint="for example --deadline 3h") from error
-    if not seconds:
-        raise UsageError("--deadline must be above 0", hint="for example --deadline 3h")
-    return seconds
-
-
-def _size(workload: str, text: str | None) -> int:
-    if workload == "pi":
-        if text is not None:
-            raise UsageError("pi takes no input, so no --size", hint="leave it out")
-        return 0
-    if text is None:
-        raise UsageError("a plan needs the size of the run", hint="for example --size 100GB")
-    if text.strip().replace(".", "").isdigit():
-        raise UsageError(
-            f"--size {text} has no unit; allowed: {SIZE_ALLOWED}",
-            hint=f"for example --size {text.strip()}GB",
-        )
-    return parse_size_option(text) or 0

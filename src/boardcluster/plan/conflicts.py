@@ -37,6 +37,9 @@ def refuse_limits(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
     given, amounts = space.limits.given(), found.amounts()
     lines = []
     for name, most in given.items():
+        if np.isnan(amounts[name][possible]).all():
+            lines.append(f"--{name}: it is known of no cluster that fits")
+            continue
         best = int(np.nanargmin(np.where(possible, amounts[name], np.nan)))
         if amounts[name][best] > most:
             least = shown_limit(name, float(amounts[name][best]), space.currency)
@@ -57,7 +60,7 @@ def _refuse_together(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
     amounts, rows = found.amounts(), []
     for name, most in space.limits.given().items():
         others = found.meets(space.limits, apart_from=name)
-        if not others.any():
+        if np.isnan(amounts[name][others]).all():
             continue
         best = int(np.nanargmin(np.where(others, amounts[name], np.nan)))
         needed = float(amounts[name][best])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,10 +155,20 @@ def evaluate_candidates(
     disk_bytes = np.where(candidates.workers > 0, capacity, np.inf)
     disk_bytes = np.minimum(disk_bytes, there.least_disk_bytes)
 
+    shares = HDFS_SHARES[task.workload]
+    if shares.intermediate_bytes is not None:
+        unknown = np.isnan(prediction.intermediate_bytes)
+        assumed = np.full(len(candidates), shares.intermediate_bytes)
+        prediction = replace(
+            prediction,
+            intermediate_bytes=np.where(unknown, assumed, prediction.intermediate_bytes),
+            high_intermediate_bytes=np.where(unknown, assumed, prediction.high_intermediate_bytes),
+        )
+
     def taken(intermediate_bytes: _Floats) -> _Floats:
         return disk_shares(
             size_bytes=np.full(len(candidates), float(task.size_bytes)),
-            shares=HDFS_SHARES[task.workload],
+            shares=shares,
             intermediate_bytes=intermediate_bytes,
             replication=replication,
             workers=all_workers.astype(np.float64),

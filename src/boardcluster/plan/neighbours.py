@@ -22,6 +22,7 @@ _LONGER = 1.25
 """How much later a deadline is tried."""
 _FASTER_LINK = 2.5
 """How much faster a link is tried."""
+_PRICE_NOTICED = 0.5
 _NOTICED = 0.01
 """Share of the time from which on a difference is told."""
 
@@ -39,7 +40,8 @@ def why_not(found: EvaluatedSet, place: int, space: PlanSpace) -> str:
         return f"its time is not known: {found.prediction.reason[place]}"
     if not found.feasible[place]:
         described = describe_cluster(found, place, space)
-        return described.disks if found.memory_margin[place] else described.memory
+        words = described.disks if found.memory_margin[place] else described.memory
+        return f"{words}; possible, but without margin" if found.fits[place] else words
     amounts = found.amounts()
     over = [
         _EXCEEDS[name].format(
@@ -113,7 +115,7 @@ def _against(
     words = []
     if abs(time - 1) >= _NOTICED:
         words.append(f"{_percent(time)} {'slower' if time > 1 else 'faster'}")
-    if abs(price) >= 0.5:
+    if abs(price) >= _PRICE_NOTICED:
         amount = shown_limit("budget", abs(price), space.currency)
         words.append(f"{amount} {'dearer' if price > 0 else 'cheaper'}")
     energy = float(others.prediction.joules[place] / found.prediction.joules[best])
@@ -169,7 +171,7 @@ def _price(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]:
     next_best = int(places[np.argmin(found.price[places])])
     count = int(found.candidates.workers[best]) + (0 if space.there.rows else 1)
     gap = float(found.price[next_best] - found.price[best])
-    if count and gap >= 0:
+    if count and gap >= _PRICE_NOTICED:
         other = describe_cluster(found, next_best, space)
         limit = shown_limit("budget", board.price.amount + gap / count, space.currency)
         now = shown_limit("budget", board.price.amount, space.currency)
@@ -187,7 +189,7 @@ def _deadline(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]
     places = np.flatnonzero(found.meets(later))
     cheapest = int(places[np.argmin(found.price[places])])
     saved = float(found.price[best] - found.price[cheapest])
-    if saved >= 0.5:
+    if saved >= _PRICE_NOTICED:
         described = describe_cluster(found, cheapest, space)
         yield (
             f"a deadline of {format_seconds(deadline * _LONGER)} would save"
@@ -213,4 +215,5 @@ def _link(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]:
     if ratio < 1 - _NOTICED:
         yield f"links of {format_rate(rate)} would save {_percent(ratio)} of the time"
     else:
-        yield f"faster links than {format_rate(switch.link_bits_per_second)} would save nothing"
+        now = format_rate(switch.link_bits_per_second)
+        yield f"no run that was learned from gains by links faster than {now}"

@@ -1,0 +1,86 @@
+"""What would change it: measured cells beside their predictions, and configurations untried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from boardcluster.plan.expected import ExpectedRun
+from boardcluster.report import words
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part, present
+from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
+from boardcluster.units import format_bytes
+
+__all__ = ["expected_section"]
+
+_TEXT = (
+    "Each measured cell stands beside the time that is predicted without its own runs, from the"
+    " cells beside it and the published series. Where the two differ, something works that the"
+    " model does not know."
+)
+_UNTRIED = (
+    "The nearest configurations that were not tried are predicted from all cells. The intervals"
+    " hold 90 % of runs; a time that is not to be believed says why."
+)
+
+_SAME: Getters[ExpectedRun] = (
+    Getter("Workload", lambda row: words.workload_name(row.workload)),
+    Getter("Engine", lambda row: words.engine_name(Engine(row.engine)), Display.ENGINE),
+    Getter("Input", lambda row: format_bytes(row.size_bytes), Display.NUMBER),
+    Getter("Workers", lambda row: str(row.workers), Display.NUMBER),
+)
+_PREDICTED: Getters[ExpectedRun] = (
+    Getter("Predicted (s)", lambda row: _seconds(row.seconds), Display.NUMBER),
+    Getter("90 % interval (s)", lambda row: words.interval(row.interval), Display.NUMBER),
+)
+_LAST: Getters[ExpectedRun] = (
+    Getter("Not to be believed", lambda row: row.unknown),
+    Getter("Conditions", lambda row: row.conditions, Display.LONG),
+)
+_MEASURED: Getters[ExpectedRun] = (
+    *_SAME,
+    Getter("Runs", lambda row: str(row.runs), Display.NUMBER),
+    Getter("Measured (s)", lambda row: _seconds(row.measured_seconds), Display.NUMBER),
+    *_PREDICTED,
+    Getter("Predicted by measured", lambda row: _ratio(row), Display.NUMBER),
+    *_LAST,
+)
+
+
+def expected_section(material: Material) -> Iterator[Part]:
+    """The section, where cells can be predicted from others."""
+    rows = material.expected
+    if not rows:
+        return
+    emulated = any(cell.emulated for cell in material.source.cells)
+    yield Part(
+        title="What would change it",
+        name="expected",
+        contents="Predictions",
+        text=(_TEXT, _UNTRIED),
+        tables=present(
+            _table([row for row in rows if row.runs], _MEASURED, "Measured, and predicted without", emulated),
+            _table(
+                [row for row in rows if not row.runs],
+                (*_SAME, *_PREDICTED, *_LAST),
+                "Not tried yet",
+                emulated,
+            ),
+        ),
+    )
+
+
+def _table(
+    rows: list[ExpectedRun], getters: Getters[ExpectedRun], caption: str, emulated: bool
+) -> ReportTable | None:
+    return tabulate(rows, getters, caption=caption, emulated=emulated, hide=("Conditions",))
+
+
+def _seconds(value: float | None) -> str:
+    return words.NONE if value is None else words.seconds(value)
+
+
+def _ratio(row: ExpectedRun) -> str:
+    if row.seconds is None or not row.measured_seconds:
+        return words.NONE
+    return f"{row.seconds / row.measured_seconds:.2f}"
