@@ -12,6 +12,7 @@ from boardcluster.catalog.conditions import read_conditions
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
 from boardcluster.catalog.lookup import entry_names, find_board, find_part
 from boardcluster.catalog.published import read_cells, read_index
+from boardcluster.errors import SpecError
 from boardcluster.units import parse_size
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "board_rates",
     "board_rates_of",
     "medium_rates",
+    "reference_mips",
+    "reference_write",
     "write_probe",
 ]
 
@@ -31,6 +34,7 @@ REFERENCE_BOARD = "rpi-4b-4gb-1500mhz"
 REFERENCE_MEDIUM = "samsung-ufs-256gb"
 """Its fastest medium; every slowness is a multiple of its."""
 
+_HINT = "restore the file from the package"
 _CPU = "seven_zip_total_mips"
 _PROBE_BYTES = 10e9
 """TestDFSIO's size at which media are compared."""
@@ -109,7 +113,6 @@ def _mips(entry: BoardEntry) -> tuple[float | None, str]:
 def board_rates_of(entry: BoardEntry, *, name: str = "") -> BoardRates:
     """Return what the model needs of a board's entry."""
     mips, source = _mips(entry)
-    reference, _ = _mips(find_board(REFERENCE_BOARD))
     watts = [
         median(row.figure.value for row in found) if found else None
         for found in (
@@ -132,11 +135,24 @@ def board_rates_of(entry: BoardEntry, *, name: str = "") -> BoardRates:
         name=name or entry.id,
         cores=entry.cores,
         memory_bytes=entry.memory_bytes,
-        cpu_rate=mips / reference if mips and reference else None,
+        cpu_rate=mips / reference_mips() if mips else None,
         cpu_source=source,
         idle_watts=watts[0],
         stress_watts=watts[1],
     )
+
+
+def reference_mips() -> float:
+    """Return the rating of ``REFERENCE_BOARD``."""
+    found, _ = _mips(find_board(REFERENCE_BOARD))
+    if found is None:
+        raise SpecError(f"the catalog has no {_CPU} for {REFERENCE_BOARD}", hint=_HINT)
+    return found
+
+
+def reference_write() -> float:
+    """Return TestDFSIO's write throughput on ``REFERENCE_MEDIUM``, in MiB/s."""
+    return write_probe()[REFERENCE_MEDIUM][0]
 
 
 @cache
@@ -171,9 +187,7 @@ def write_probe() -> dict[str, tuple[float, str]]:
             at = min(
                 (cell for cell in cells if cell.keys["storage"] == storage),
                 key=lambda cell: abs(
-                    math.log(
-                        parse_size(cell.keys["data_size"]) * known.size_times / _PROBE_BYTES
-                    )
+                    math.log(parse_size(cell.keys["data_size"]) * known.size_times / _PROBE_BYTES)
                 ),
             )
             table = index.tables[known.id]
@@ -192,7 +206,6 @@ def medium_rates(name: str) -> MediumRates:
         SpecError: the file is missing or wrong.
     """
     entry = find_part("media", name)
-    reference = write_probe()[REFERENCE_MEDIUM][0]
     rate, source = write_probe().get(entry.id, (None, ""))
     if own := _figures(entry.figures, "hdfs_write_bytes_per_second"):
         rate, source = own[-1].figure.value / 2**20, own[-1].source
@@ -200,6 +213,6 @@ def medium_rates(name: str) -> MediumRates:
     return MediumRates(
         name=name,
         capacity_bytes=capacity[-1].figure.value if capacity else None,
-        slowness=reference / rate if rate else None,
+        slowness=reference_write() / rate if rate else None,
         source=source,
     )

@@ -128,9 +128,7 @@ def _merge_curve(
     return lambda at: _windowed(window, at) @ shares
 
 
-def _upload_curve(
-    upload: float, amount: NDArray[np.float64], found: NDArray[np.float64]
-) -> _Curve:
+def _upload_curve(upload: float, amount: NDArray[np.float64], found: NDArray[np.float64]) -> _Curve:
     power, level = np.polyfit(np.log(amount), np.log(np.maximum(found - upload, 1e-6)), 1)
     return lambda at: upload + np.exp(level) * np.maximum(at, 1e-9) ** power
 
@@ -214,9 +212,7 @@ def published_intermediate() -> dict[
                 continue
             key = known.workload, engines[cell.keys["platform"]]
             value = float(cell.value) * (1.0 if cell.unit == "GB" else 1e-3)
-            found.setdefault(key, []).append(
-                (parse_size(cell.keys["data_size"]) / GIGABYTE, value)
-            )
+            found.setdefault(key, []).append((parse_size(cell.keys["data_size"]) / GIGABYTE, value))
             sources[key] = f"{table.paper} {table.table}"
     return {
         key: (np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), sources[key])

@@ -9,8 +9,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from boardcluster.catalog.conditions import TableConditions, read_conditions
-from boardcluster.catalog.published import TableCell, read_cells, read_index
+from boardcluster.catalog.conditions import (
+    TableConditions,
+    read_cell_conditions,
+    read_conditions,
+)
+from boardcluster.catalog.published import TableCell, find_cell, read_cells, read_index
 from boardcluster.records import Engine, Security
 from boardcluster.units import parse_size
 
@@ -19,6 +23,7 @@ __all__ = [
     "RunObservation",
     "WorkArrays",
     "amount_of",
+    "observations_kept_aside",
     "published_observations",
     "work_arrays",
 ]
@@ -135,9 +140,39 @@ def published_observations() -> tuple[RunObservation, ...]:
         for known in read_conditions().values()
         if known.board and known.quantities.get("execution_time") == "duration_seconds"
         for row in _of_table(
-            known, read_cells(index.tables[known.id], folder=index.folder), index.tables[known.id].table
+            known,
+            read_cells(index.tables[known.id], folder=index.folder),
+            index.tables[known.id].table,
         )
     )
+
+
+@cache
+def observations_kept_aside() -> tuple[RunObservation, ...]:
+    """Return the published times that nothing is learned from.
+
+    Raises:
+        SpecError: a file of the catalog is missing or wrong.
+    """
+    index = read_index()
+    found = []
+    for known in read_cell_conditions():
+        table = index.tables[known.table]
+        cell = find_cell(table, {"what": known.what}, "execution_time", folder=index.folder)
+        found.append(
+            RunObservation(
+                workload=known.workload,
+                engine=Engine(known.engine),
+                amount=parse_size(known.size) / GIGABYTE,
+                workers=known.workers,
+                seconds=float(cell.value),
+                board=known.board,
+                medium=known.medium,
+                replication=known.replication,
+                source=f"{table.paper}, {known.what}",
+            )
+        )
+    return tuple(found)
 
 
 def _of_table(

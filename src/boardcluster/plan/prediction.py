@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ class BacktestAtDistance:
     """Share of cells inside their 90 % interval."""
 
 
-class UnknownReason:
+class UnknownReason(StrEnum):
     """Why there is no answer; the values are stable and stand in the JSON."""
 
     NO_DATA = "no data"
@@ -97,14 +98,15 @@ class UnknownReason:
     CONTRADICTION = "runs contradict each other"
     RESOURCE = "resource that never bound before"
     NO_FIGURE = "hardware without the figure that is needed"
+    SLOTS = "another number of task slots than any run had"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
     """One reason for not answering."""
 
-    reason: str
-    """One of ``UnknownReason``."""
+    reason: UnknownReason
+    """Which."""
     words: str
     """One sentence with the figures behind it."""
 

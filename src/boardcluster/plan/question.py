@@ -33,17 +33,21 @@ class Question:
     link_bits_per_second: float = 1e9
     """What a worker's link can carry in each direction."""
     slots: int = 0
-    """Tasks that one worker runs at once; 0 as the learned runs had it."""
+    """Tasks that one worker runs at once; 0 as the learned runs had it. Nothing was learned yet
+    that says what another number does, so any other is not known."""
     parameters: dict[str, str] = field(default_factory=dict)
     """``workload.parameter`` to value as text; only what is set."""
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines to values; only what is set."""
     arguments: tuple[str, ...] = ()
     """The user's own program and its arguments; empty for workloads."""
+    profile: str = ""
+    """The engine configuration; empty takes the one that most runs had."""
     engines: str = ""
-    """Id of the engine pair; empty takes every one that was learned from, and says so."""
+    """Versions of the engines, as ``RunObservation`` has them; empty takes the ones that most runs
+    had."""
     security: Security | None = None
-    """Who may reach the cluster; None takes every mode that was learned from, and says so."""
+    """Who may reach the cluster; None takes the mode that most runs had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

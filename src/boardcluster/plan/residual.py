@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from boardcluster.plan.observations import WorkArrays
 
-__all__ = ["NOISE", "LogResidual", "no_residual", "residual_of"]
+__all__ = ["NOISE", "LogResidual", "residual_of"]
 
 _PRIOR = np.array([0.35, 0.12, 0.12])
 NOISE = 0.07
@@ -41,11 +41,6 @@ def _rows(work: WorkArrays) -> NDArray[np.float64]:
     amount = np.log(np.maximum(work.amount, 1e-3))
     rows = np.stack([np.ones_like(amount), 0.5 * np.log(work.workers), amount], axis=1)
     return np.asarray(rows * _PRIOR)
-
-
-def no_residual() -> LogResidual:
-    """Return what is known without runs: the prior."""
-    return LogResidual(mean=np.zeros(len(_PRIOR)), covariance=np.eye(len(_PRIOR)))
 
 
 def residual_of(work: WorkArrays, logs: NDArray[np.float64]) -> LogResidual:

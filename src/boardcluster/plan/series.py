@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boardcluster.plan.observations import WorkArrays
-from boardcluster.plan.residual import LogResidual, no_residual, residual_of
+from boardcluster.plan.residual import LogResidual, residual_of
 from boardcluster.plan.spill import SpillRule
 from boardcluster.plan.terms import SpillTie, design, fit_terms
 
@@ -51,6 +51,12 @@ class FittedSeries:
     """Of the columns of ``design``, in seconds."""
     residuals: Mapping[str, LogResidual]
     """By medium."""
+    pooled: LogResidual
+    """Of all media together, for one without runs."""
+
+    def with_rule(self, rule: SpillRule) -> FittedSeries:
+        """Return the same with other settings, which move the size from which it spills."""
+        return replace(self, rule=rule)
 
     def terms(self, work: WorkArrays) -> NDArray[np.float64]:
         """Return the seconds of each column of ``design``."""
@@ -64,7 +70,7 @@ class FittedSeries:
         spread = np.empty_like(logs)
         for medium in np.unique(media):
             at = media == medium
-            shift, spread[at] = self.residuals.get(str(medium), no_residual()).at(work.taken(at))
+            shift, spread[at] = self.residuals.get(str(medium), self.pooled).at(work.taken(at))
             logs[at] += shift
         return logs, spread
 
@@ -92,7 +98,13 @@ def fit_series(
         str(medium): residual_of(data.work.taken(data.media == medium), logs[data.media == medium])
         for medium in np.unique(data.media)
     }
-    return FittedSeries(data=data, rule=rule, coefficients=found, residuals=residuals)
+    return FittedSeries(
+        data=data,
+        rule=rule,
+        coefficients=found,
+        residuals=residuals,
+        pooled=residual_of(data.work, logs),
+    )
 
 
 def distances(learned: WorkArrays, asked: WorkArrays) -> NDArray[np.float64]:

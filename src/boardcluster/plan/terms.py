@@ -18,13 +18,24 @@ from numpy.typing import NDArray
 from boardcluster.plan.observations import WorkArrays
 from boardcluster.plan.spill import SpillRule
 
-__all__ = ["START_TERMS", "TERMS", "SpillTie", "design", "fit_terms", "nonnegative_fit"]
+__all__ = [
+    "SPILL_TO_PARALLEL",
+    "START_TERMS",
+    "TERMS",
+    "SpillTie",
+    "design",
+    "fit_terms",
+    "nonnegative_fit",
+]
 
 TERMS = ("start", "fixed_tasks", "parallel", "output", "serial", "spill")
 """Each has two columns of ``design``: the CPU's and the medium's."""
 
 START_TERMS = (0, 1, 2, 3)
 """Columns that do not follow the size."""
+
+SPILL_TO_PARALLEL = 6
+"""How many columns the spill stands behind the parallel work."""
 
 SpillTie = tuple[float, float]
 """What a further pass costs of a pass, by CPU and by medium, where no run has shown it."""
@@ -35,6 +46,8 @@ _REWEIGHTINGS = 2
 _RIDGE = 1e-3
 _TIE = 0.05
 _OUTER_MAX = 200
+_PREFERRED = (0, 4, 2, 6, 8, 10, 1, 5, 3, 7, 9, 11)
+"""Which of two columns that the runs cannot tell apart is kept: the first one here."""
 _SPILL, _PARALLEL, _OUTPUT, _SERIAL = 10, 4, 6, 8
 
 
@@ -50,15 +63,11 @@ def design(work: WorkArrays, rule: SpillRule) -> NDArray[np.float64]:
         amount,
         rule.spilled(amount) / workers,
     )
-    columns = [
-        column for base in bases for column in (base / work.cpu_rate, base * work.slowness)
-    ]
+    columns = [column for base in bases for column in (base / work.cpu_rate, base * work.slowness)]
     return np.stack(columns, axis=1)
 
 
-def nonnegative_fit(
-    rows: NDArray[np.float64], values: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def nonnegative_fit(rows: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return x >= 0 with the least |rows x - values|."""
     gram, moment = rows.T @ rows, rows.T @ values
     size = len(moment)
@@ -85,6 +94,26 @@ def nonnegative_fit(
             if not free.any():
                 break
     return found
+
+
+def _told_apart(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the columns, with zeros in those that the runs cannot tell from another one.
+
+    Output with one copy is spread as the parallel work is, and of runs of one size the serial work
+    looks like the start; left in, either would get a part by chance.
+    """
+    kept = columns.copy()
+    seen: list[NDArray[np.float64]] = []
+    for place in _PREFERRED:
+        length = np.linalg.norm(columns[:, place])
+        if not length:
+            continue
+        direction = columns[:, place] / length
+        if any(np.abs(direction - other).max() < 1e-9 for other in seen):
+            kept[:, place] = 0.0
+        else:
+            seen.append(direction)
+    return kept
 
 
 def _tie_rows(tie: SpillTie, typical_seconds: float) -> NDArray[np.float64]:
@@ -116,6 +145,8 @@ def fit_terms(
     Returns:
         A coefficient for each column, in seconds.
     """
+    if further is None:
+        columns = _told_apart(columns)
     relative = columns / seconds[:, None]
     weights = np.ones_like(seconds)
     ties = _tie_rows(tie, float(np.median(seconds))) * _TIE * np.sqrt(len(seconds))

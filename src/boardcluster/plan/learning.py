@@ -1,0 +1,281 @@
+"""What is known before a question is asked: published series, own runs, and the calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boardcluster.plan.backtest import TIE, hold_out, joined
+from boardcluster.plan.calibration import Calibration, HeldOut
+from boardcluster.plan.hardware import (
+    BoardRates,
+    MediumRates,
+    board_rates,
+    medium_rates,
+    reference_mips,
+    reference_write,
+)
+from boardcluster.plan.intermediate import fit_intermediate, published_intermediate
+from boardcluster.plan.model import LearnedSeries, RuntimeModel
+from boardcluster.plan.observations import (
+    GIGABYTE,
+    RunObservation,
+    observations_kept_aside,
+    published_observations,
+    work_arrays,
+)
+from boardcluster.plan.own_runs import OWN_HARDWARE, OwnRates
+from boardcluster.plan.own_series import contradiction, fit_own, hold_out_own
+from boardcluster.plan.power import load_of
+from boardcluster.plan.series import SeriesData, distances, fit_series
+from boardcluster.plan.spill import SpillRule, spill_rule
+from boardcluster.records import Engine
+
+__all__ = [
+    "KEPT_ASIDE",
+    "held_out_cells",
+    "learn",
+    "own_hardware",
+    "published_calibration",
+    "published_series",
+    "series_data",
+]
+
+_LEAST_CELLS = 3
+KEPT_ASIDE = "at most 4 GB to 500 GB and 1 TB, also of another paper"
+"""The protocol of the times that nothing is learned from."""
+_SPILLING = ("terasort", "wordcount")
+"""Workloads whose intermediate bytes grow with their input."""
+
+_Key = tuple[str, Engine]
+
+
+def series_data(
+    runs: Sequence[RunObservation],
+    boards: Mapping[str, BoardRates],
+    media: Mapping[str, MediumRates],
+) -> SeriesData:
+    """Return runs as data of a series; their boards and media must have the figures needed."""
+    return SeriesData(
+        work=work_arrays(
+            runs,
+            slowness=[media[run.medium].slowness or 1.0 for run in runs],
+            cpu_rate=[boards[run.board].cpu_rate or 1.0 for run in runs],
+        ),
+        seconds=np.array([run.seconds for run in runs], float),
+        media=np.array([run.medium for run in runs]),
+    )
+
+
+@cache
+def published_series() -> Mapping[_Key, tuple[SeriesData, SpillRule, tuple[RunObservation, ...]]]:
+    """Return the published series by workload and engine.
+
+    Raises:
+        SpecError: a file of the catalog is missing or wrong.
+    """
+    found: dict[_Key, list[RunObservation]] = {}
+    for run in published_observations():
+        found.setdefault((run.workload, run.engine), []).append(run)
+    boards = {run.board: board_rates(run.board) for run in published_observations()}
+    media = {run.medium: medium_rates(run.medium) for run in published_observations()}
+    return {
+        key: (
+            series_data(runs, boards, media),
+            spill_rule(*key, runs[0].settings),
+            tuple(runs),
+        )
+        for key, runs in found.items()
+    }
+
+
+def held_out_cells() -> HeldOut:
+    """Hold out the cells of every published series that has several sizes."""
+    within = [
+        part
+        for (workload, engine), (data, rule, _) in published_series().items()
+        if len(np.unique(data.work.amount)) >= _LEAST_CELLS
+        for part in hold_out(f"{workload} on {engine}", data, rule)
+    ]
+    return joined([*within, kept_aside()])
+
+
+def kept_aside() -> HeldOut:
+    """Predict the published times that nothing is learned from, far beyond the tables."""
+    runs = observations_kept_aside()
+    logs, spreads, away = [], [], []
+    for run in runs:
+        data, rule, _ = published_series()[run.workload, run.engine]
+        asked = series_data(
+            [run], {run.board: board_rates(run.board)}, {run.medium: medium_rates(run.medium)}
+        )
+        fitted = fit_series(data, rule, tie=TIE)
+        log, spread = fitted.logs(asked.work, asked.media)
+        logs.append(float(np.log(run.seconds) - log[0]))
+        spreads.append(float(spread[0]))
+        away.append(distances(data.work, asked.work)[0])
+    return HeldOut(
+        series=np.array([f"{run.workload} on {run.engine}" for run in runs]),
+        protocol=np.full(len(runs), KEPT_ASIDE),
+        fold=np.array([run.source for run in runs]),
+        log_error=np.array(logs),
+        spread=np.array(spreads),
+        distance=np.array(away),
+    )
+
+
+@cache
+def published_calibration() -> Calibration:
+    """Return the calibration by the published series."""
+    return Calibration.of(held_out_cells())
+
+
+def own_hardware(
+    rates: OwnRates, *, memory_bytes: int, cores: int
+) -> tuple[BoardRates, MediumRates]:
+    """Return what own probes say of own nodes; without probes they are comparable to themselves."""
+    mips, write = rates.seven_zip_mips, rates.hdfs_write_mebibytes_per_second
+    board = BoardRates(
+        name=OWN_HARDWARE,
+        cores=cores,
+        memory_bytes=memory_bytes,
+        cpu_rate=mips / reference_mips() if mips else None,
+        cpu_source="own probe seven-zip" if mips else "",
+        idle_watts=None,
+        stress_watts=None,
+    )
+    medium = MediumRates(
+        name=OWN_HARDWARE,
+        capacity_bytes=None,
+        slowness=reference_write() / write if write else None,
+        source="own runs of dfsio" if write else "",
+    )
+    return board, medium
+
+
+def learn(
+    boards: Iterable[BoardRates],
+    media: Iterable[MediumRates],
+    *,
+    own: Mapping[_Key, Sequence[RunObservation]] | None = None,
+    said: Mapping[_Key, Sequence[str]] | None = None,
+) -> RuntimeModel:
+    """Learn from the published series, and from own runs where there are some.
+
+    Args:
+        boards: those that may be asked for.
+        media: likewise.
+        own: own runs by workload and engine; of each, runs that may be learned from together.
+        said: what is to be said of those left out.
+    """
+    known_boards = {row.name: row for row in boards}
+    known_media = {row.name: row for row in media}
+    series = {key: _published(key) for key in published_series()}
+    calibration = published_calibration()
+    for key, runs in (own or {}).items():
+        usable = [run for run in runs if _has_rates(run, known_boards, known_media, runs)]
+        if usable:
+            prior = series.get(key)
+            learned, cells = _own(key, usable, prior, known_boards, known_media)
+            series[key] = replace(learned, sources=(*learned.sources, *(said or {}).get(key, ())))
+            if cells:
+                calibration = Calibration.of(joined([calibration.cells, *cells]))
+    return RuntimeModel(
+        boards=known_boards, media=known_media, series=series, calibration=calibration
+    )
+
+
+def _has_rates(
+    run: RunObservation,
+    boards: Mapping[str, BoardRates],
+    media: Mapping[str, MediumRates],
+    runs: Sequence[RunObservation],
+) -> bool:
+    """Whether a run can be compared with the others: by figures, or because all are of one kind."""
+    board, medium = boards.get(run.board), media.get(run.medium)
+    if board is None or medium is None:
+        return False
+    alike = len({(row.board, row.medium) for row in runs}) == 1
+    return alike or (board.cpu_rate is not None and medium.slowness is not None)
+
+
+def _published(key: _Key) -> LearnedSeries:
+    data, rule, runs = published_series()[key]
+    workload, engine = key
+    curve = None
+    if key in published_intermediate() and workload in _SPILLING:
+        amount, gigabytes, source = published_intermediate()[key]
+        curve = fit_intermediate(
+            engine, amount, gigabytes, source=source, kin=intermediate_kin(key)
+        )
+    return LearnedSeries(
+        workload=workload,
+        engine=engine,
+        fitted=fit_series(data, rule, tie=TIE),
+        settings=dict(runs[0].settings),
+        least_link_bits_per_second=min(run.link_bits_per_second for run in runs),
+        load=load_of(workload, engine),
+        sources=(f"{len(runs)} cells of {', '.join(dict.fromkeys(run.source for run in runs))}",),
+        intermediate=curve,
+    )
+
+
+def intermediate_kin(
+    key: _Key,
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return what says which curve is likely: for MapReduce, whose merges are one code, the other
+    workload that spills; for Spark, whose programs upload different things, nothing.
+    """
+    if key[1] is not Engine.MAPREDUCE:
+        return []
+    return [
+        (amount, gigabytes)
+        for other, (amount, gigabytes, _) in published_intermediate().items()
+        if other != key and other[1] is key[1] and other[0] in _SPILLING
+    ]
+
+
+def _own(
+    key: _Key,
+    runs: Sequence[RunObservation],
+    prior: LearnedSeries | None,
+    boards: Mapping[str, BoardRates],
+    media: Mapping[str, MediumRates],
+) -> tuple[LearnedSeries, list[HeldOut]]:
+    """Learn one series of own runs, with the published one as a prior where there is one."""
+    data = series_data(runs, boards, media)
+    settings = {name: value for name, value in runs[0].settings.items() if name != "profile"}
+    rule = spill_rule(*key, settings)
+    starts = np.array(
+        [np.nan if run.start_seconds is None else run.start_seconds for run in runs], float
+    )
+    before = prior.fitted if prior else None
+    shares = [
+        run.intermediate_bytes / (run.amount * GIGABYTE)
+        for run in runs
+        if run.intermediate_bytes is not None and run.amount
+    ]
+    watts = [run.joules / run.seconds / run.workers for run in runs if run.joules]
+    name = f"{key[0]} on {key[1]}, own runs"
+    learned = LearnedSeries(
+        workload=key[0],
+        engine=key[1],
+        fitted=fit_own(data, starts, rule, before),
+        settings=settings,
+        least_link_bits_per_second=min(run.link_bits_per_second for run in runs),
+        load=prior.load if prior else load_of(*key),
+        sources=(
+            "1 own run" if len(runs) == 1 else f"{len(runs)} own runs",
+            *(f"{source}, as a prior" for source in (prior.sources if prior else ())),
+        ),
+        intermediate=prior.intermediate if prior else None,
+        intermediate_share=float(np.median(shares)) if shares else None,
+        own_watts=float(np.median(watts)) if watts else None,
+        own_runs=len(runs),
+        contradiction=contradiction(data),
+    )
+    return learned, hold_out_own(name, data, starts, rule, before)
