@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,6 +38,7 @@ from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageErr
 from boardcluster.plan.candidates import WORKERS_MOST
 from boardcluster.plan.purchase import PurchasePlan
 from boardcluster.queries.names import TableName
+from boardcluster.queries.plan_model import learn_for_plan
 from boardcluster.queries.report import write_home_report
 from boardcluster.queries.result_sets import compare_named
 from boardcluster.queries.runs import find_run
@@ -651,7 +653,8 @@ def plan(
         workers_most=workers_most,
         replication=replication,
     )
-    return plan_for_request(request, learned_predict(home_folder(_path(home), name, only_read=True)))
+    folder = home_folder(_path(home), name, only_read=True)
+    return plan_for_request(request, partial(learn_for_plan, folder))
 
 
 def _budget_seconds(given: str | float) -> float:

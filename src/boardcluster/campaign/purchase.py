@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -170,12 +170,14 @@ def _of_file(path: Path) -> list[tuple[int, str, str]]:
     return [(count, board, medium) for (board, medium), count in counted.items()]
 
 
-def plan_for_request(request: PurchaseRequest, predict: Predict) -> PurchasePlan:
+def plan_for_request(
+    request: PurchaseRequest, learn: Callable[[str, Sequence[str], Sequence[str]], Predict]
+) -> PurchasePlan:
     """Return what to buy.
 
     Args:
         request: what is asked.
-        predict: the model.
+        learn: makes the model of a workload on boards and media, by their names.
 
     Raises:
         UsageError: a name does not exist, options contradict each other, or the limits exclude
@@ -184,6 +186,15 @@ def plan_for_request(request: PurchaseRequest, predict: Predict) -> PurchasePlan
         SpecError: a file of one's own is missing or wrong.
     """
     engines = _engines(request)
+    offers = find_offers(
+        boards=request.boards,
+        media=request.media,
+        switches=request.networks,
+        prices=read_prices(request.prices),
+    )
+    there = read_boards_there(request.there)
+    boards = [row.name for row in (*offers.boards, *(row.board for row in there.rows))]
+    media = [row.name for row in (*offers.media, *(row.medium for row in there.rows))]
     return plan_purchase(
         PlanSpace(
             task=PlanTask(
@@ -193,15 +204,10 @@ def plan_for_request(request: PurchaseRequest, predict: Predict) -> PurchasePlan
                 replication=request.replication,
             ),
             limits=request.limits,
-            offers=find_offers(
-                boards=request.boards,
-                media=request.media,
-                switches=request.networks,
-                prices=read_prices(request.prices),
-            ),
+            offers=offers,
             profiles=tuple(request.profiles) or ("default",),
-            there=read_boards_there(request.there),
-            predict=predict,
+            there=there,
+            predict=learn(request.workload, boards, media),
             needs_of=partial(needs_of_board, engines=pair_ids()[0]),
             currency=CATALOG_CURRENCY,
             workers_most=request.workers_most,

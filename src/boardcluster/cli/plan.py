@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.cli.show_plan import plan_fields, print_plan
 from boardcluster.plan.candidates import WORKERS_MOST
 from boardcluster.plan.feasibility import HDFS_SHARES
+from boardcluster.queries.plan_model import learn_for_plan
 from boardcluster.records import Engine
 from boardcluster.report.plots import FORMATS, save
 from boardcluster.report.plots.plan_figures import plan_figures
@@ -138,7 +140,7 @@ def command(
         workers_most=parts.workers_most,
         replication=parts.replication,
     )
-    plan = plan_for_request(request, learned_predict(at))
+    plan = plan_for_request(request, partial(learn_for_plan, at.folder(only_read=True)))
     files, words = write_plan(plan, out) if out is not None else ((), ())
     figures = (
         [path for row in plan_figures(plan) for path in save(row, chart, FORMATS)] if chart else []

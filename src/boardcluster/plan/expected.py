@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
 from boardcluster.analysis import Cell
 from boardcluster.analysis.statistics import Interval
-from boardcluster.plan.learning import learn, own_hardware
 from boardcluster.plan.hardware import BoardRates, MediumRates, board_rates, medium_rates
+from boardcluster.plan.learning import learn, own_hardware
 from boardcluster.plan.model import RuntimeModel, predict_many
 from boardcluster.plan.observations import RunObservation
 from boardcluster.plan.own_runs import OWN_HARDWARE, OwnRates, observation_of, own_groups
@@ -31,7 +32,7 @@ class ExpectedRun:
 
     workload: str
     """Name of the workload."""
-    engine: str
+    engine: Engine
     """The engine."""
     conditions: str
     """What else its runs have in common, in words."""
@@ -83,13 +84,10 @@ def expected_runs(cells: Iterable[Cell], cluster: ClusterSpec | None) -> tuple[E
         for one in tried:
             others = [run for other in tried if other is not one for run in other.runs]
             model = _learned(others, cluster)
-            found.append(_expected(model, one.runs, words, *one.place, one.replication, one))
+            found.append(_expected(model, words, one, is_measured=True))
         every = [run for one in tried for run in one.runs]
         model = _learned(every, cluster)
-        found += [
-            _expected(model, last.runs, words, size_bytes, workers, last.replication, None)
-            for last, size_bytes, workers in _untried(tried)
-        ]
+        found += [_expected(model, words, one, is_measured=False) for one in _untried(tried)]
     return tuple(found)
 
 
@@ -127,19 +125,19 @@ def _groups(cells: Iterable[Cell]) -> Iterator[tuple[str, list[_Tried]]]:
             )
 
 
-def _untried(tried: Sequence[_Tried]) -> Iterator[tuple[_Tried, int, int]]:
+def _untried(tried: Sequence[_Tried]) -> Iterator[_Tried]:
     """Return the nearest configurations beyond those tried: more workers, and more data."""
     places = {one.place for one in tried}
     most = max(tried, key=lambda one: (one.size_bytes, one.workers))
     widest = max(tried, key=lambda one: (one.workers, one.size_bytes))
-    for one, size_bytes, workers in (
-        (widest, widest.size_bytes, widest.workers + 1),
-        (widest, widest.size_bytes, 2 * widest.workers),
-        (most, 2 * most.size_bytes, most.workers),
+    for one in (
+        replace(widest, workers=widest.workers + 1),
+        replace(widest, workers=2 * widest.workers),
+        replace(most, size_bytes=2 * most.size_bytes),
     ):
-        if size_bytes and (size_bytes, workers) not in places:
-            places.add((size_bytes, workers))
-            yield one, size_bytes, workers
+        if one.place not in places:
+            places.add(one.place)
+            yield one
 
 
 def _learned(runs: Sequence[RunObservation], cluster: ClusterSpec | None) -> RuntimeModel:
@@ -161,16 +159,8 @@ def _learned(runs: Sequence[RunObservation], cluster: ClusterSpec | None) -> Run
     return learn(boards, media, own=own)
 
 
-def _expected(
-    model: RuntimeModel,
-    runs: Sequence[RunObservation],
-    words: str,
-    size_bytes: int,
-    workers: int,
-    replication: int,
-    measured: _Tried | None,
-) -> ExpectedRun:
-    run = runs[0]
+def _expected(model: RuntimeModel, words: str, asked: _Tried, *, is_measured: bool) -> ExpectedRun:
+    run = asked.runs[0]
     answer = predict_many(
         model,
         QuestionBatch(
@@ -178,11 +168,11 @@ def _expected(
             engine=run.engine,
             boards=(run.board,),
             media=(run.medium,),
-            size_bytes=np.array([float(size_bytes)]),
-            workers=np.array([float(workers)]),
+            size_bytes=np.array([float(asked.size_bytes)]),
+            workers=np.array([float(asked.workers)]),
             board=np.zeros(1, dtype=np.intp),
             medium=np.zeros(1, dtype=np.intp),
-            replication=np.array([float(replication)]),
+            replication=np.array([float(asked.replication)]),
             link_bits_per_second=np.array([run.link_bits_per_second]),
             slots=np.zeros(1),
         ),
@@ -190,16 +180,15 @@ def _expected(
     seconds = float(answer.median_seconds[0])
     is_number = not np.isnan(seconds)
     interval = Interval(low=float(answer.low_seconds[0]), high=float(answer.high_seconds[0]))
+    measured = [row.seconds for row in asked.runs] if is_measured else []
     return ExpectedRun(
         workload=run.workload,
-        engine=run.engine.value,
+        engine=run.engine,
         conditions=words,
-        size_bytes=size_bytes,
-        workers=workers,
-        measured_seconds=float(np.median([row.seconds for row in measured.runs]))
-        if measured
-        else None,
-        runs=len(measured.runs) if measured else 0,
+        size_bytes=asked.size_bytes,
+        workers=asked.workers,
+        measured_seconds=median(measured) if measured else None,
+        runs=len(measured),
         seconds=seconds if is_number else None,
         interval=interval if is_number else None,
         unknown=str(answer.reason[0]),

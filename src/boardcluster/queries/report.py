@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
@@ -19,6 +20,9 @@ from boardcluster.report.source import Source
 from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.summary import summarise_tuning
+
+if TYPE_CHECKING:
+    from boardcluster.plan.expected import ExpectedRun
 
 __all__ = ["write_home_report", "write_one_page"]
 
@@ -78,9 +82,19 @@ def write_home_report(
         evidence=evidence,
         probes=probes,
         tunings=[summarise_tuning(row) for row in tunings],
+        expected=_expected(source, cluster),
         figures=figures,
         follow=follow,
     )
+
+
+def _expected(source: Source, cluster: ClusterSpec | None) -> Sequence[ExpectedRun]:
+    """Predict the cells of a report; one without any does not wait for the model to load."""
+    if not source.cells:
+        return ()
+    from boardcluster.plan.expected import expected_runs  # noqa: PLC0415  loads numpy and scipy
+
+    return expected_runs(source.cells, cluster)
 
 
 def _watch(

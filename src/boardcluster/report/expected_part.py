@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from boardcluster.plan.expected import ExpectedRun
 from boardcluster.report import words
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, present
+from boardcluster.report.plots.cells import is_emulated
 from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
+
+if TYPE_CHECKING:
+    from boardcluster.plan.expected import ExpectedRun
 
 __all__ = ["expected_section"]
 
@@ -25,7 +29,7 @@ _UNTRIED = (
 
 _SAME: Getters[ExpectedRun] = (
     Getter("Workload", lambda row: words.workload_name(row.workload)),
-    Getter("Engine", lambda row: words.engine_name(Engine(row.engine)), Display.ENGINE),
+    Getter("Engine", lambda row: words.engine_name(row.engine), Display.ENGINE),
     Getter("Input", lambda row: format_bytes(row.size_bytes), Display.NUMBER),
     Getter("Workers", lambda row: str(row.workers), Display.NUMBER),
 )
@@ -42,7 +46,7 @@ _MEASURED: Getters[ExpectedRun] = (
     Getter("Runs", lambda row: str(row.runs), Display.NUMBER),
     Getter("Measured (s)", lambda row: _seconds(row.measured_seconds), Display.NUMBER),
     *_PREDICTED,
-    Getter("Predicted by measured", lambda row: _ratio(row), Display.NUMBER),
+    Getter("Predicted by measured", lambda row: _number(_ratio(row)), Display.NUMBER),
     *_LAST,
 )
 
@@ -52,26 +56,27 @@ def expected_section(material: Material) -> Iterator[Part]:
     rows = material.expected
     if not rows:
         return
-    emulated = any(cell.emulated for cell in material.source.cells)
+    measured = [row for row in rows if row.runs]
+    emulated = any(is_emulated(cell) for cell in material.source.cells)
     yield Part(
         title="What would change it",
         name="expected",
         contents="Predictions",
         text=(_TEXT, _UNTRIED),
         tables=present(
-            _table([row for row in rows if row.runs], _MEASURED, "Measured, and predicted without", emulated),
+            _table(measured, _MEASURED, "Measured, and predicted without", emulated=emulated),
             _table(
                 [row for row in rows if not row.runs],
                 (*_SAME, *_PREDICTED, *_LAST),
                 "Not tried yet",
-                emulated,
+                emulated=emulated,
             ),
         ),
     )
 
 
 def _table(
-    rows: list[ExpectedRun], getters: Getters[ExpectedRun], caption: str, emulated: bool
+    rows: list[ExpectedRun], getters: Getters[ExpectedRun], caption: str, *, emulated: bool
 ) -> ReportTable | None:
     return tabulate(rows, getters, caption=caption, emulated=emulated, hide=("Conditions",))
 
@@ -80,7 +85,9 @@ def _seconds(value: float | None) -> str:
     return words.NONE if value is None else words.seconds(value)
 
 
-def _ratio(row: ExpectedRun) -> str:
-    if row.seconds is None or not row.measured_seconds:
-        return words.NONE
-    return f"{row.seconds / row.measured_seconds:.2f}"
+def _number(value: float | None) -> str:
+    return words.NONE if value is None else f"{value:.2f}"
+
+
+def _ratio(row: ExpectedRun) -> float | None:
+    return row.seconds / row.measured_seconds if row.seconds and row.measured_seconds else None
