@@ -595,7 +595,7 @@ def plan(
     *,
     size: str | int | None = None,
     engine: str | None = None,
-    deadline: str | float | None = None,
+    deadline: str | None = None,
     budget: float | None = None,
     watts: float | None = None,
     joules: float | None = None,
@@ -616,7 +616,7 @@ def plan(
         workload: the name of a workload of Hadoop or Spark.
         size: size of its input, ``"100 GB"`` or bytes; None for pi.
         engine: ``spark`` or ``mapreduce``; None for both.
-        deadline: longest time of a run, ``"3h"`` or seconds.
+        deadline: longest time of a run, ``"3h"``.
         budget: highest price of what is bought, in US dollars.
         watts: highest mean power of the workers during a run.
         joules: highest energy of the workers in a run.

@@ -14,7 +14,7 @@ from boardcluster.errors import UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.plan.buying import plan_purchase
 from boardcluster.plan.candidates import WORKERS_MOST, PlanTask
-from boardcluster.plan.composition import BoardsThere, Predict, WorkersThere
+from boardcluster.plan.composition import BoardsThere, PlanModel, WorkersThere
 from boardcluster.plan.feasibility import HDFS_SHARES
 from boardcluster.plan.limits import PlanLimits
 from boardcluster.plan.offers import find_offers, read_prices
@@ -105,7 +105,7 @@ def read_planned_size(workload: str, size: str | int | None) -> int:
 
 def read_limits(
     *,
-    deadline: str | float | None = None,
+    deadline: str | None = None,
     budget: float | None = None,
     watts: float | None = None,
     joules: float | None = None,
@@ -113,7 +113,7 @@ def read_limits(
     """Return limits, which must be above 0.
 
     Args:
-        deadline: longest time of a run: ``"3h"`` or seconds.
+        deadline: longest time of a run: ``"3h"``.
         budget: highest price of what is bought.
         watts: highest mean power of the workers.
         joules: highest energy of the workers.
@@ -171,7 +171,7 @@ def _of_file(path: Path) -> list[tuple[int, str, str]]:
 
 
 def plan_for_request(
-    request: PurchaseRequest, learn: Callable[[str, Sequence[str], Sequence[str]], Predict]
+    request: PurchaseRequest, learn: Callable[[str, Sequence[str], Sequence[str]], PlanModel]
 ) -> PurchasePlan:
     """Return what to buy.
 
@@ -207,7 +207,7 @@ def plan_for_request(
             offers=offers,
             profiles=tuple(request.profiles) or ("default",),
             there=there,
-            predict=learn(request.workload, boards, media),
+            model=learn(request.workload, boards, media),
             needs_of=partial(needs_of_board, engines=pair_ids()[0]),
             currency=CATALOG_CURRENCY,
             workers_most=request.workers_most,

@@ -32,8 +32,7 @@ PANELS = {
     "Run": ("run", "submit", "experiment", "tune", "probe", "data"),
     "Look": ("results", "telemetry", "report", "compare", "export"),
     "Boards": ("inventory", "tunnel", "meters", "uninstall"),
-    "Decide": ("plan",),
-    "More": ("catalog", "metrics"),
+    "More": ("plan", "catalog", "metrics"),
 }
 """Every command in its part of the help, in order: ``command`` of the module of its name."""
 

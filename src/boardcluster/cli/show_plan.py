@@ -35,6 +35,8 @@ def plan_fields(plan: PurchasePlan) -> dict[str, Any]:
         "front": plan.front,
         "near": plan.near,
         "changes": plan.changes,
+        "over_workers": plan.over_workers,
+        "over_sizes": plan.over_sizes,
         "left_out": [dataclasses.asdict(row) for row in plan.left_out],
         "unpriced": plan.unpriced,
         "remarks": plan.remarks,
@@ -82,16 +84,16 @@ def _print_choice(plan: PurchasePlan) -> None:
         each = "price not known" if part.each is None else f"{plan.currency} {part.each:,.2f} each"
         source = f", {part.source}" if part.source else ""
         say(f"  {part.count} x {part.name or part.kind}: {each}{source}")
-    low, high = (format_seconds(value) for value in best.seconds_interval)
+    low, high = (format_seconds(value) for value in best.interval_seconds)
     say(f"  price {plan.currency} {best.price:,.0f}")
     say(
         f"  time {format_seconds(best.seconds)} (90 %: {low} to {high}),"
-        f" with 90 % probability below {format_seconds(best.seconds_at_most)}"
+        f" with 90 % probability below {format_seconds(best.most_seconds)}"
     )
     if best.joules is not None:
         say(
-            f"  energy {_energy(best.joules)}, likely below {_energy(best.joules_at_most)};"
-            f" power likely below {best.watts_at_most:,.0f} W"
+            f"  energy {_energy(best.joules)}, likely below {_energy(best.most_joules)};"
+            f" power likely below {best.most_watts:,.0f} W"
         )
     say(f"  {best.disks}")
     say(f"  {best.memory}")

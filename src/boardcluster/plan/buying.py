@@ -25,6 +25,8 @@ from boardcluster.plan.purchase import CurvePoint, PlannedCluster, PurchasePlan
 
 __all__ = ["plan_purchase"]
 
+_FAR = 2
+"""How many times the workers of any run are told to be far."""
 _CURVE_WORKERS = 16
 _CURVE_SIZES = (0.25, 0.5, 1.0, 1.5, 2.0)
 
@@ -87,6 +89,12 @@ def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:
         left = space.limits.budget - best.price
         yield f"of the budget {space.currency} {left:,.0f} are left for that"
     yield "energy and power are those of the workers, without master and switch"
+    workers, seen = best.workers + best.workers_there, space.model.workers_seen
+    if workers > _FAR * seen:
+        yield (
+            f"no run that was learned from had more than {seen} workers, and this has {workers}:"
+            " try a part of it before you buy all of it"
+        )
     kinds = {(row.board.name, row.medium.name) for row in space.there.rows}
     if len(kinds | {(best.board, best.medium)} if best.workers else kinds) > 1:
         yield MIXED_WORDS

@@ -19,7 +19,7 @@ from boardcluster.plan.offers import BoardOffer, MediumOffer, Offers
 from boardcluster.plan.prediction import PredictionBatch
 from boardcluster.plan.question import QuestionBatch
 
-__all__ = ["MIXED_WORDS", "BoardsThere", "Predict", "WorkersThere", "compose"]
+__all__ = ["MIXED_WORDS", "BoardsThere", "PlanModel", "Predict", "WorkersThere", "compose"]
 
 _Floats = NDArray[np.float64]
 
@@ -30,6 +30,16 @@ MIXED_WORDS = (
 
 Predict = Callable[[QuestionBatch], PredictionBatch]
 """The model: ``predict_many`` with what was learned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanModel:
+    """The model, and how far its runs reach."""
+
+    predict: Predict
+    """Answers questions."""
+    workers_seen: int
+    """Most workers of the runs of the workload that it was learned from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ def _refuse_size(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
             f"no board has the memory: {describe_cluster(found, place, space).memory}",
             hint="name boards with more memory, or another --profile",
         )
-    share = np.where(has_memory, found.disk_share_at_most, np.nan)
+    share = np.where(has_memory, found.most_disk_share, np.nan)
     if np.isnan(share).all():
         raise CapacityError(
             "how much data lies on the disks between input and output is known of no cluster",

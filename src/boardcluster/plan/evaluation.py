@@ -14,6 +14,7 @@ from boardcluster.plan.feasibility import (
     DISK_SHARE,
     HDFS_SHARES,
     MARGIN_DISK_SHARE,
+    HdfsShares,
     ProfileNeeds,
     disk_shares,
 )
@@ -49,11 +50,11 @@ class EvaluatedSet:
     """All workers, with those that are there already."""
     prediction: PredictionBatch
     """Times, intermediate data and energy."""
-    seconds_at_most: _Floats
+    most_seconds: _Floats
     """Time that is kept to with the probability of ``limits.MET_PROBABILITY``."""
-    joules_at_most: _Floats
+    most_joules: _Floats
     """Energy of the workers, likewise."""
-    watts_at_most: _Floats
+    most_watts: _Floats
     """Their mean power, likewise."""
     price: _Floats
     """Price of what is bought, without kinds of parts that have none."""
@@ -63,7 +64,7 @@ class EvaluatedSet:
     """Size of the disk of each worker; of the smallest where they differ."""
     disk_share: _Floats
     """Share of the disks that the run takes."""
-    disk_share_at_most: _Floats
+    most_disk_share: _Floats
     """The same with the upper end of the intermediate data."""
     memory_fits: _Flags
     """Whether a task finds a place."""
@@ -78,15 +79,15 @@ class EvaluatedSet:
     @property
     def feasible(self) -> _Flags:
         """Whether it is possible with margin."""
-        return self.memory_margin & (self.disk_share_at_most <= MARGIN_DISK_SHARE)
+        return self.memory_margin & (self.most_disk_share <= MARGIN_DISK_SHARE)
 
     def amounts(self) -> dict[str, _Floats]:
         """Return what limits are compared with, by the name of their option."""
         return {
-            "deadline": self.seconds_at_most,
+            "deadline": self.most_seconds,
             "budget": self.price,
-            "watts": self.watts_at_most,
-            "joules": self.joules_at_most,
+            "watts": self.most_watts,
+            "joules": self.most_joules,
         }
 
     def meets(self, limits: PlanLimits, *, apart_from: str = "") -> _Flags:
@@ -151,24 +152,13 @@ def evaluate_candidates(
     prediction = compose(
         candidates, offers, task, there=there, replication=replication, predict=predict
     )
-    capacity = np.array([medium.capacity_bytes for medium in offers.media])[candidates.medium]
-    disk_bytes = np.where(candidates.workers > 0, capacity, np.inf)
-    disk_bytes = np.minimum(disk_bytes, there.least_disk_bytes)
-
-    shares = HDFS_SHARES[task.workload]
-    if shares.intermediate_bytes is not None:
-        unknown = np.isnan(prediction.intermediate_bytes)
-        assumed = np.full(len(candidates), shares.intermediate_bytes)
-        prediction = replace(
-            prediction,
-            intermediate_bytes=np.where(unknown, assumed, prediction.intermediate_bytes),
-            high_intermediate_bytes=np.where(unknown, assumed, prediction.high_intermediate_bytes),
-        )
+    disk_bytes = _disk_bytes(candidates, offers, there)
+    prediction = _with_intermediate(prediction, HDFS_SHARES[task.workload])
 
     def taken(intermediate_bytes: _Floats) -> _Floats:
         return disk_shares(
             size_bytes=np.full(len(candidates), float(task.size_bytes)),
-            shares=shares,
+            shares=HDFS_SHARES[task.workload],
             intermediate_bytes=intermediate_bytes,
             replication=replication,
             workers=all_workers.astype(np.float64),
@@ -184,17 +174,40 @@ def evaluate_candidates(
         candidates=candidates,
         workers=all_workers,
         prediction=prediction,
-        seconds_at_most=seconds,
-        joules_at_most=joules,
-        watts_at_most=watts * np.maximum(1.0, own),
+        most_seconds=seconds,
+        most_joules=joules,
+        most_watts=watts * np.maximum(1.0, own),
         price=_prices(candidates, offers, there),
         replication=replication,
         disk_bytes=disk_bytes,
         disk_share=taken(prediction.intermediate_bytes),
-        disk_share_at_most=taken(prediction.high_intermediate_bytes),
+        most_disk_share=taken(prediction.high_intermediate_bytes),
         memory_fits=fits,
         memory_margin=margin,
     )
+
+
+def _with_intermediate(prediction: PredictionBatch, shares: HdfsShares) -> PredictionBatch:
+    """Put the little that a workload is known to write where the model says nothing."""
+    if shares.intermediate_bytes is None:
+        return prediction
+    unknown = np.isnan(prediction.intermediate_bytes)
+    return replace(
+        prediction,
+        intermediate_bytes=np.where(
+            unknown, shares.intermediate_bytes, prediction.intermediate_bytes
+        ),
+        high_intermediate_bytes=np.where(
+            unknown, shares.intermediate_bytes, prediction.high_intermediate_bytes
+        ),
+    )
+
+
+def _disk_bytes(candidates: CandidateSet, offers: Offers, there: BoardsThere) -> _Floats:
+    """Return the size of the smallest disk of each cluster."""
+    capacity = np.array([row.capacity_bytes for row in offers.media])[candidates.medium]
+    bought = np.where(candidates.workers > 0, capacity, np.inf)
+    return np.asarray(np.minimum(bought, there.least_disk_bytes))
 
 
 def _profile_arrays(

@@ -24,7 +24,7 @@ from boardcluster.errors import UsageError
 __all__ = [
     "PRICED_KINDS",
     "BoardOffer",
-    "LeftOut",
+    "OmittedPart",
     "MediumOffer",
     "Offers",
     "SupplyOffer",
@@ -128,7 +128,7 @@ class SwitchOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedPart:
     """What is not tried."""
 
     name: str
@@ -144,7 +144,7 @@ class Offers:
     boards: tuple[BoardOffer, ...]
     media: tuple[MediumOffer, ...]
     switches: tuple[SwitchOffer, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedPart, ...]
     """Entries that are not tried, and why."""
     unpriced: tuple[str, ...]
     """Kinds of parts of which none has a price; no price of the plan counts them."""
@@ -204,7 +204,7 @@ def find_offers(
         SpecError: a file of one's own is missing or wrong.
     """
     said = dict(prices or {})
-    left_out: list[LeftOut] = []
+    left_out: list[OmittedPart] = []
     unpriced: list[str] = []
     found_boards = [
         offer
@@ -244,14 +244,14 @@ _Offer = TypeVar("_Offer", BoardOffer, MediumOffer, SwitchOffer)
 
 
 def _priced(
-    kind: str, rows: Sequence[_Offer], left_out: list[LeftOut], unpriced: list[str]
+    kind: str, rows: Sequence[_Offer], left_out: list[OmittedPart], unpriced: list[str]
 ) -> tuple[_Offer, ...]:
     """Return those with a price; all of them where none has one."""
     kept = tuple(row for row in rows if row.price is not None)
     if not kept:
         unpriced.append(kind)
         return tuple(rows)
-    left_out += [LeftOut(row.name, "no price") for row in rows if row.price is None]
+    left_out += [OmittedPart(row.name, "no price") for row in rows if row.price is None]
     return kept
 
 
@@ -283,7 +283,7 @@ def switches_needed(nodes: NDArray[np.int64], ports: NDArray[np.int64]) -> NDArr
     Several form a tree, in which each link between two takes a port of both: s switches of p ports
     have s p - 2 (s - 1) for nodes.
     """
-    return np.maximum(1, -(-(nodes - 1) // (ports - 2)))
+    return np.asarray(np.maximum(1, -(-(nodes - 1) // (ports - 2))), dtype=np.int64)
 
 
 @cache
@@ -344,15 +344,15 @@ def _price(
 
 
 def _board(
-    name: str, said: Mapping[str, float], left_out: list[LeftOut], *, named: bool
+    name: str, said: Mapping[str, float], left_out: list[OmittedPart], *, named: bool
 ) -> BoardOffer | None:
     entry = _found_board(name)
     link = _value(entry.figures, "link_bits_per_second", interface="Ethernet")
     if _OVERCLOCKED in entry.hardware and not named:
-        left_out.append(LeftOut(name, "overclocked, which not every board stands; name it to try"))
+        left_out.append(OmittedPart(name, "overclocked, which not every board stands; name it to try"))
         return None
     if link is None:
-        left_out.append(LeftOut(name, "no rate of its Ethernet"))
+        left_out.append(OmittedPart(name, "no rate of its Ethernet"))
         return None
     return BoardOffer(
         name=name,
@@ -392,15 +392,15 @@ def _supply(board: BoardEntry, said: Mapping[str, float]) -> SupplyOffer | None:
     return None
 
 
-def _medium(name: str, said: Mapping[str, float], left_out: list[LeftOut]) -> MediumOffer | None:
+def _medium(name: str, said: Mapping[str, float], left_out: list[OmittedPart]) -> MediumOffer | None:
     entry = _found_part("media", name)
     capacity = _value(entry.figures, "capacity_bytes")
     if capacity is None:
-        left_out.append(LeftOut(name, "no capacity"))
+        left_out.append(OmittedPart(name, "no capacity"))
         return None
     measured_in = {row.figure.conditions.get("board", "") for row in entry.figures} - {""}
     if not measured_in and not name.endswith(".toml"):
-        left_out.append(LeftOut(name, "measured in no board"))
+        left_out.append(OmittedPart(name, "measured in no board"))
         return None
     return MediumOffer(
         name=name,
@@ -411,12 +411,12 @@ def _medium(name: str, said: Mapping[str, float], left_out: list[LeftOut]) -> Me
     )
 
 
-def _switch(name: str, said: Mapping[str, float], left_out: list[LeftOut]) -> SwitchOffer | None:
+def _switch(name: str, said: Mapping[str, float], left_out: list[OmittedPart]) -> SwitchOffer | None:
     entry = _found_part("networks", name)
     ports = _value(entry.figures, "switch_ports")
     link = _value(entry.figures, "link_bits_per_second")
     if ports is None or link is None:
-        left_out.append(LeftOut(name, "no ports: only clusters on cables are planned"))
+        left_out.append(OmittedPart(name, "no ports: only clusters on cables are planned"))
         return None
     return SwitchOffer(
         name=name,

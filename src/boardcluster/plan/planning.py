@@ -21,7 +21,7 @@ from boardcluster.plan.candidates import (
     enumerate_candidates,
     worker_counts,
 )
-from boardcluster.plan.composition import BoardsThere, Predict
+from boardcluster.plan.composition import BoardsThere, PlanModel
 from boardcluster.plan.evaluation import (
     EvaluatedSet,
     NeedsOf,
@@ -51,7 +51,7 @@ class PlanSpace:
     """Engine configurations to try."""
     there: BoardsThere
     """What is there already."""
-    predict: Predict
+    model: PlanModel
     """The model."""
     needs_of: NeedsOf
     """What profiles ask of boards."""
@@ -68,7 +68,7 @@ class PlanSpace:
             self.task,
             profiles=self.profiles,
             there=self.there,
-            predict=self.predict,
+            predict=self.model.predict,
             needs_of=self.needs_of,
         )
 
@@ -170,14 +170,14 @@ def describe_cluster(found: EvaluatedSet, place: int, space: PlanSpace) -> Plann
         engine=engine.value,
         replication=disks.copies,
         seconds=float(prediction.median_seconds[place]),
-        seconds_interval=(
+        interval_seconds=(
             float(prediction.low_seconds[place]),
             float(prediction.high_seconds[place]),
         ),
-        seconds_at_most=float(found.seconds_at_most[place]),
+        most_seconds=float(found.most_seconds[place]),
         joules=_or_none(prediction.joules[place]),
-        joules_at_most=_or_none(found.joules_at_most[place]),
-        watts_at_most=_or_none(found.watts_at_most[place]),
+        most_joules=_or_none(found.most_joules[place]),
+        most_watts=_or_none(found.most_watts[place]),
         price=float(found.price[place]),
         disk_share=disks.share if known else None,
         parts=_parts(one, space),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from boardcluster.plan.candidates import PlanTask
 from boardcluster.plan.composition import BoardsThere
 from boardcluster.plan.limits import PlanLimits
-from boardcluster.plan.offers import LeftOut
+from boardcluster.plan.offers import OmittedPart
 
 __all__ = ["CurvePoint", "NearChoice", "PlannedCluster", "PlannedPart", "PurchasePlan"]
 
@@ -52,15 +52,15 @@ class PlannedCluster:
     """Copies of each block of HDFS."""
     seconds: float
     """Predicted time."""
-    seconds_interval: tuple[float, float]
+    interval_seconds: tuple[float, float]
     """Holds 90 % of runs."""
-    seconds_at_most: float
+    most_seconds: float
     """Time that is kept to with 90 % probability."""
     joules: float | None
     """Energy of the workers; None where the board's power is not known."""
-    joules_at_most: float | None
+    most_joules: float | None
     """The same with 90 % probability."""
-    watts_at_most: float | None
+    most_watts: float | None
     """Mean power of the workers, likewise."""
     price: float
     """Price of what is bought, without kinds of parts that have none."""
@@ -137,7 +137,7 @@ class PurchasePlan:
     """The choice with other sizes; empty for a run without a size."""
     changes: tuple[str, ...]
     """What would change the answer, a sentence each."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedPart, ...]
     """What was not tried."""
     unpriced: tuple[str, ...]
     """Kinds of parts that are in no price."""

@@ -123,7 +123,17 @@ def _prices(plan: PurchasePlan) -> Prices | None:
         for part in plan.best.parts
         if part.each is not None
     }
-    return Prices(currency=plan.currency, **each) if each else None
+    if not each:
+        return None
+    return Prices(
+        currency=plan.currency,
+        board=each.get("board"),
+        medium=each.get("medium"),
+        supply=each.get("supply"),
+        cooling=each.get("cooling"),
+        switch=each.get("switch"),
+        other=each.get("other"),
+    )
 
 
 def twin_spec(plan: PurchasePlan, *, engines: str) -> tuple[ClusterSpec | None, tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from boardcluster.plan.composition import Predict
+from boardcluster.plan.composition import PlanModel
 from boardcluster.plan.hardware import board_rates, medium_rates
 from boardcluster.plan.learning import learn
 from boardcluster.plan.model import predict_many
@@ -25,7 +25,7 @@ _DEFAULT_COPIES = 2
 
 def learn_for_plan(
     home: Path, workload: str, boards: Sequence[str], media: Sequence[str]
-) -> Predict:
+) -> PlanModel:
     """Return a model of a workload on boards and media.
 
     A home's own runs count where they were on nodes that stand for boards and media of the catalog:
@@ -48,7 +48,12 @@ def learn_for_plan(
     model = learn(
         [board_rates(name) for name in names], [medium_rates(name) for name in disks], own=own
     )
-    return partial(predict_many, model)
+    seen = [
+        row.fitted.data.work.workers.max()
+        for (name, _), row in model.series.items()
+        if name == workload
+    ]
+    return PlanModel(predict=partial(predict_many, model), workers_seen=int(max(seen, default=0)))
 
 
 def _own_runs(home: Path, workload: str) -> dict[tuple[str, Engine], Sequence[RunObservation]]:

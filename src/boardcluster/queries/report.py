@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,16 +79,15 @@ def write_home_report(
         replace(source, pages=pages),
         cluster=cluster,
         folder=folder,
-        evidence=evidence,
+        evidence=replace(evidence, expected=_expected(source, cluster)),
         probes=probes,
         tunings=[summarise_tuning(row) for row in tunings],
-        expected=_expected(source, cluster),
         figures=figures,
         follow=follow,
     )
 
 
-def _expected(source: Source, cluster: ClusterSpec | None) -> Sequence[ExpectedRun]:
+def _expected(source: Source, cluster: ClusterSpec | None) -> tuple[ExpectedRun, ...]:
     """Predict the cells of a report; one without any does not wait for the model to load."""
     if not source.cells:
         return ()

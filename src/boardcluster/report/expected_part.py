@@ -53,11 +53,11 @@ _MEASURED: Getters[ExpectedRun] = (
 
 def expected_section(material: Material) -> Iterator[Part]:
     """The section, where cells can be predicted from others."""
-    rows = material.expected
+    rows = material.evidence.expected
     if not rows:
         return
     measured = [row for row in rows if row.runs]
-    emulated = any(is_emulated(cell) for cell in material.source.cells)
+    emulated = is_emulated(material.source.cells)
     yield Part(
         title="What would change it",
         name="expected",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from boardcluster.analysis import node_words
 from boardcluster.analysis.advice import Advice, AdviceEvidence, advise
@@ -23,9 +22,6 @@ from boardcluster.report.evidence import Evidence
 from boardcluster.report.source import Source
 from boardcluster.tuning.summary import TuningSummary
 
-if TYPE_CHECKING:
-    from boardcluster.plan.expected import ExpectedRun
-
 __all__ = ["Material"]
 
 
@@ -43,9 +39,6 @@ class Material:
     """Runs of probes on the cluster's nodes, oldest first."""
     tunings: tuple[TuningSummary, ...] = ()
     """What tunings found, oldest first; their searches' runs are not in the source."""
-
-    expected: tuple[ExpectedRun, ...] = ()
-    """Measured cells beside their predictions, and what is predicted of configurations untried."""
 
     @property
     def twins(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from boardcluster.analysis import security_of
 from boardcluster.records import ClusterSpec, ProbeRun, Result, Security, Verdict
@@ -16,9 +15,6 @@ from boardcluster.report.parts import Part
 from boardcluster.report.sections import SECTIONS
 from boardcluster.report.source import Source, has_ended, verified
 from boardcluster.tuning.summary import TuningSummary
-
-if TYPE_CHECKING:
-    from boardcluster.plan.expected import ExpectedRun
 
 __all__ = ["Report", "report_of"]
 
@@ -67,7 +63,6 @@ def report_of(
     evidence: Evidence | None = None,
     probes: Sequence[ProbeRun] = (),
     tunings: Sequence[TuningSummary] = (),
-    expected: Sequence[ExpectedRun] = (),
 ) -> Report:
     """Build the report.
 
@@ -77,7 +72,6 @@ def report_of(
         evidence: what the telemetry of the runs gave.
         probes: runs of probes on the cluster's nodes, oldest first.
         tunings: what tunings found, oldest first.
-        expected: cells beside their predictions, and configurations untried.
     """
     material = Material(
         source=source,
@@ -85,7 +79,6 @@ def report_of(
         evidence=evidence or Evidence(),
         probes=tuple(probes),
         tunings=tuple(tunings),
-        expected=tuple(expected),
     )
     findings = find(source, material.effects)
     sentence, note = headline(source, findings)

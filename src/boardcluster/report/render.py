@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import jinja2
@@ -34,9 +33,6 @@ from boardcluster.report.sections import CERTAINTIES
 from boardcluster.report.source import Source
 from boardcluster.report.tables import ReportTable
 from boardcluster.tuning.summary import TuningSummary
-
-if TYPE_CHECKING:
-    from boardcluster.plan.expected import ExpectedRun
 
 __all__ = [
     "STATE_MARKS",
@@ -95,7 +91,6 @@ def write_source(
     evidence: Evidence | None = None,
     probes: Sequence[ProbeRun] = (),
     tunings: Sequence[TuningSummary] = (),
-    expected: Sequence[ExpectedRun] = (),
     figures: bool = False,
     follow: Callable[[str, int, int], None] | None = None,
 ) -> Written:
@@ -110,7 +105,6 @@ def write_source(
         evidence: what the telemetry of the runs gave.
         probes: runs of probes on the cluster's nodes, oldest first.
         tunings: what tunings found, oldest first.
-        expected: cells beside their predictions, and configurations untried.
         figures: whether to write each figure as SVG, PNG and PDF too, into ``figures/``; each takes
             about half a second.
         follow: told what is drawn, how much of it is done and how much there is.
@@ -118,14 +112,7 @@ def write_source(
     Raises:
         StoreError: the folder cannot be written.
     """
-    report = report_of(
-        source,
-        cluster=cluster,
-        evidence=evidence,
-        probes=probes,
-        tunings=tunings,
-        expected=expected,
-    )
+    report = report_of(source, cluster=cluster, evidence=evidence, probes=probes, tunings=tunings)
     environment = make_environment()
     parts = list(report.walk())
     drawn = [figure for part in parts for figure in part.figures]

@@ -9,7 +9,7 @@ import numpy as np
 
 from boardcluster.plan.buying import plan_purchase
 from boardcluster.plan.candidates import PlanTask
-from boardcluster.plan.composition import BoardsThere
+from boardcluster.plan.composition import BoardsThere, PlanModel
 from boardcluster.plan.limits import PlanLimits
 from boardcluster.plan.offers import Offers, find_offers
 from boardcluster.plan.planning import PlanSpace
@@ -79,7 +79,7 @@ def make_space(
         or find_offers(boards=BOARDS, media=MEDIA, switches=["switch-1gbit-16"], prices=PRICES),
         profiles=profiles,
         there=there or BoardsThere(),
-        predict=made_up,
+        model=PlanModel(predict=made_up, workers_seen=8),
         needs_of=partial(needs_of_board, engines=pair_ids()[0]),
         currency="USD",
         workers_most=workers_most,

@@ -38,7 +38,7 @@ def test_a_mixture_lies_between_the_harmonic_mean_and_the_slowest() -> None:
     harmonic = 1 / (0.5 / slow + 0.5 / fast)
     assert plan.best.workers == 4
     assert plan.best.seconds == pytest.approx((slow * harmonic) ** 0.5)
-    assert plan.best.seconds_interval == pytest.approx((harmonic / 1.2, slow * 1.2))
+    assert plan.best.interval_seconds == pytest.approx((harmonic / 1.2, slow * 1.2))
     assert MIXED_WORDS in plan.remarks
 
 

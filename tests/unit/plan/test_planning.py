@@ -53,7 +53,7 @@ def test_with_a_deadline_the_cheapest_cluster_that_keeps_to_it_is_chosen() -> No
         kept, key=lambda row: (price(*row), seconds(*row))
     )
     assert plan.best.price == price(plan.best.board, plan.best.medium, plan.best.workers)
-    assert plan.best.seconds_at_most == pytest.approx(plan.best.seconds * AT_MOST)
+    assert plan.best.most_seconds == pytest.approx(plan.best.seconds * AT_MOST)
     assert sum(part.count * (part.each or 0) for part in plan.best.parts) == plan.best.price
 
 
@@ -77,7 +77,7 @@ def test_numbers_of_workers_between_those_tried_first_are_found() -> None:
 def test_limits_of_power_and_energy_hold() -> None:
     plan = plan_for(limits=PlanLimits(watts=60))
     assert plan.best.workers == 6
-    assert plan.best.watts_at_most == pytest.approx(60)
+    assert plan.best.most_watts == pytest.approx(60)
     most = seconds(FIVE, NVME, 4) * 4 * 10 * AT_MOST * 1.001
     assert plan_for(limits=PlanLimits(joules=most)).best.workers == 4
 

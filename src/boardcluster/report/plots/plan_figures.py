@@ -76,8 +76,8 @@ def _front(plan: PurchasePlan) -> Figure:
                 "profile": row.profile,
                 "price": row.price,
                 "seconds": row.seconds,
-                "low_seconds": row.seconds_interval[0],
-                "high_seconds": row.seconds_interval[1],
+                "low_seconds": row.interval_seconds[0],
+                "high_seconds": row.interval_seconds[1],
                 "joules": row.joules,
             }
             for row in plan.front
