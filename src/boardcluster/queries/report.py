@@ -10,7 +10,7 @@ from pathlib import Path
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
 from boardcluster.queries.samples import RunRequest, digest_runs
-from boardcluster.queries.searches import search_campaigns
+from boardcluster.tuning.searches import search_campaigns
 from boardcluster.records import ClusterSpec, PowerSamples, Result
 from boardcluster.report import Written, write_source
 from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
