@@ -54,7 +54,7 @@ class HeldOut:
     @property
     def error(self) -> NDArray[np.float64]:
         """|predicted - measured| / measured."""
-        return np.abs(np.exp(-self.log_error) - 1)
+        return np.asarray(np.abs(np.exp(-self.log_error) - 1))
 
     def taken(self, places: NDArray[np.bool_]) -> HeldOut:
         """Return some of them."""

@@ -1,7 +1,7 @@
 """Bytes that an engine writes to local storage besides the output, counted from its merges.
 
-MapReduce: with 128 MiB splits each map spills twice and merges, which writes its output twice; each
-reducer writes what it fetches once more, in runs of about ``mapreduce.reduce.shuffle.merge.percent``
+MapReduce: with 128 MiB splits each map spills twice and merges, which writes its output twice;
+each reducer writes what it fetches once more, in runs of about ``mapreduce.reduce.shuffle.merge.percent``
 of its buffer, and merges the ten smallest whenever there are nineteen (``MergeManagerImpl`` of
 Hadoop 3.4), so that large inputs are written several times. Of small inputs a part is deleted before the page cache
 writes it, which ``fstrim`` does not see. Spark: a constant, for what a job uploads, and a power of
@@ -109,7 +109,7 @@ def _counted(gigabytes: float) -> float:
 
 
 def counted_gigabytes(amount: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what MapReduce's spills and merges write, in gigabytes, none of it saved by a cache."""
+    """Return what MapReduce's spills and merges write in gigabytes, none of it saved by a cache."""
     distinct, places = np.unique(amount, return_inverse=True)
     return np.array([_counted(float(value)) for value in distinct])[places].reshape(amount.shape)
 

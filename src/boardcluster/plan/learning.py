@@ -46,6 +46,8 @@ __all__ = [
 ]
 
 _LEAST_CELLS = 3
+_OWN_NEEDS = 2
+"""Sizes or numbers of workers without which a workload without published series is not learned."""
 KEPT_ASIDE = "at most 4 GB to 500 GB and 1 TB, also of another paper"
 """The protocol of the times that nothing is learned from."""
 _SPILLING = ("terasort", "wordcount")
@@ -163,6 +165,7 @@ def learn(
     *,
     own: Mapping[_Key, Sequence[RunObservation]] | None = None,
     said: Mapping[_Key, Sequence[str]] | None = None,
+    keys: Iterable[_Key] | None = None,
 ) -> RuntimeModel:
     """Learn from the published series, and from own runs where there are some.
 
@@ -171,15 +174,17 @@ def learn(
         media: likewise.
         own: own runs by workload and engine; of each, runs that may be learned from together.
         said: what is to be said of those left out.
+        keys: workloads and engines that are asked for; None for all.
     """
     known_boards = {row.name: row for row in boards}
     known_media = {row.name: row for row in media}
-    series = {key: _published(key) for key in published_series()}
+    wanted = published_series().keys() if keys is None else published_series().keys() & set(keys)
+    series = {key: _published(key) for key in wanted}
     calibration = published_calibration()
     for key, runs in (own or {}).items():
         usable = [run for run in runs if _has_rates(run, known_boards, known_media, runs)]
-        if usable:
-            prior = series.get(key)
+        prior = series.get(key)
+        if usable and (prior or len({(run.amount, run.workers) for run in usable}) >= _OWN_NEEDS):
             learned, cells = _own(key, usable, prior, known_boards, known_media)
             series[key] = replace(learned, sources=(*learned.sources, *(said or {}).get(key, ())))
             if cells:
@@ -227,8 +232,10 @@ def _published(key: _Key) -> LearnedSeries:
 def intermediate_kin(
     key: _Key,
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Return what says which curve is likely: for MapReduce, whose merges are one code, the other
-    workload that spills; for Spark, whose programs upload different things, nothing.
+    """Return what else says which curve is likely.
+
+    For MapReduce, whose merges are one code, it is the other workload that spills; for Spark, whose
+    programs upload different things, nothing.
     """
     if key[1] is not Engine.MAPREDUCE:
         return []

@@ -20,7 +20,7 @@ from boardcluster.plan.spill import SpillRule, spill_rule
 from boardcluster.records import Engine
 from boardcluster.units import MIB
 
-__all__ = ["LearnedSeries", "RuntimeModel", "predict_many", "reach_of"]
+__all__ = ["LearnedSeries", "RuntimeModel", "memory_need_bytes", "predict_many", "reach_of"]
 
 _NORMAL_90 = 1.645
 """Half the width of a normal distribution's middle 90 %, in standard deviations."""
@@ -123,8 +123,8 @@ def predict_many(model: RuntimeModel, questions: QuestionBatch) -> PredictionBat
         )
     boards = [model.boards.get(name) for name in questions.boards]
     media = [model.media.get(name) for name in questions.media]
-    cpu = _looked_up([row and row.cpu_rate for row in boards], questions.board)
-    slowness = _looked_up([row and row.slowness for row in media], questions.medium)
+    cpu = _looked_up([row.cpu_rate if row else None for row in boards], questions.board)
+    slowness = _looked_up([row.slowness if row else None for row in media], questions.medium)
     without_figure = np.isnan(cpu) | np.isnan(slowness)
     amount = _amounts(questions)
     work = WorkArrays(
@@ -140,13 +140,15 @@ def predict_many(model: RuntimeModel, questions: QuestionBatch) -> PredictionBat
     reach = reach_of(model, learned, work, spread)
     median = np.exp(logs)
     watts = _looked_up(
-        [row and (learned.own_watts or worker_watts(row, learned.load)) for row in boards],
+        [_watts(learned, row) for row in boards],
         questions.board,
     )
     between, high_between = intermediate_of(learned, amount)
     joules = median * watts * questions.workers
     further = np.sqrt(reach**2 + (_NORMAL_90 * POWER_LOG_SPREAD) ** 2)
-    memory = _looked_up([row and float(row.memory_bytes) for row in boards], questions.board)
+    memory = _looked_up(
+        [float(row.memory_bytes) if row else None for row in boards], questions.board
+    )
     reason = _reasons(
         (
             (without_figure, UnknownReason.NO_FIGURE),
@@ -179,6 +181,12 @@ def _looked_up(values: list[float | None], places: NDArray[np.intp]) -> _Floats:
     return np.array([np.nan if value is None else value for value in values], float)[places]
 
 
+def _watts(learned: LearnedSeries, board: BoardRates | None) -> float | None:
+    if board is None:
+        return None
+    return learned.own_watts or worker_watts(board, learned.load)
+
+
 def _amounts(questions: QuestionBatch) -> _Floats:
     if amount_of(questions.workload, 0, questions.parameters):
         amount = amount_of(questions.workload, 0, questions.parameters)
@@ -197,11 +205,16 @@ def crosses(learned: LearnedSeries, rule: SpillRule, amount: _Floats) -> NDArray
     return np.asarray((rule.spilled(amount) > 0) & (not seen.any()))
 
 
+def memory_need_bytes() -> float:
+    """Return what the published runs needed on a worker: its daemons and the smallest container."""
+    return (_CONTAINER_MIB + _DAEMONS_MIB) * MIB
+
+
 def short_of_memory(learned: LearnedSeries, memory_bytes: _Floats) -> NDArray[np.bool_]:
     """Say which boards cannot hold the daemons and a container as large as the runs' were."""
     if learned.own_runs:
         return np.zeros(len(memory_bytes), dtype=bool)
-    return np.asarray(memory_bytes < (_CONTAINER_MIB + _DAEMONS_MIB) * MIB)
+    return np.asarray(memory_bytes < memory_need_bytes())
 
 
 def intermediate_of(learned: LearnedSeries, amount: _Floats) -> tuple[_Floats, _Floats]:

@@ -43,7 +43,7 @@ def _scaled_prior(columns: _Floats, seconds: _Floats, starts: _Floats, prior: _F
     scale = nonnegative_fit(
         np.vstack([rows, pull]), np.concatenate([wanted, 0.05 * factor * np.ones(2)])
     )
-    return np.where(at_start, scale[0], scale[1]) * prior
+    return np.asarray(np.where(at_start, scale[0], scale[1]) * prior)
 
 
 def _further(

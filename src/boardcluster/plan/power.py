@@ -1,4 +1,4 @@
-"""Power of a worker under a workload: between idle and stress, as far as the 2026 paper measured."""
+"""Power of a worker under a workload: between idle and stress, as the 2026 paper measured it."""
 
 from __future__ import annotations
 

@@ -119,10 +119,10 @@ class RunNext:
     """Its workers."""
     size_bytes: int
     """Its input."""
-    seconds: float
-    """How long it would take."""
-    narrows_to: float
-    """Width of the interval after it by that before; 1 where that is not known."""
+    seconds: float | None
+    """How long it would take; None where not known."""
+    narrows_to: float | None
+    """Width of the interval after it by that before; None where not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,5 +51,6 @@ def residual_of(work: WorkArrays, logs: NDArray[np.float64]) -> LogResidual:
         logs: of each, the logarithm of its time by that of the terms.
     """
     rows = _rows(work)
-    covariance = np.linalg.inv(np.eye(rows.shape[1]) + rows.T @ rows / NOISE**2)
+    precision = np.eye(rows.shape[1]) + rows.T @ rows / NOISE**2
+    covariance = np.asarray(np.linalg.inv(precision), np.float64)
     return LogResidual(mean=covariance @ rows.T @ logs / NOISE**2, covariance=covariance)

@@ -117,11 +117,11 @@ def distances(learned: WorkArrays, asked: WorkArrays) -> NDArray[np.float64]:
     def outside(known: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
         logs = np.log(np.maximum(of, 1e-3))
         low, high = np.log(np.maximum([known.min(), known.max()], 1e-3))
-        return np.maximum(0.0, np.maximum(logs - high, low - logs))
+        return np.asarray(np.maximum(0.0, np.maximum(logs - high, low - logs)))
 
     def nearest(known: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
         values = np.log(np.unique(known))
-        return np.abs(np.log(of)[:, None] - values[None, :]).min(axis=1)
+        return np.asarray(np.abs(np.log(of)[:, None] - values[None, :]).min(axis=1))
 
     return np.stack(
         [

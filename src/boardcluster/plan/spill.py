@@ -5,8 +5,8 @@ A MapReduce map sorts its output in a buffer of ``mapreduce.task.io.sort.mb`` an
 (``MapTask.METASIZE``). A map that spills twice merges: it reads and writes everything again. A
 reducer keeps ``mapreduce.reduce.shuffle.input.buffer.percent`` of its heap for map outputs and
 merges them to disk when ``mapreduce.reduce.shuffle.merge.percent`` of that is full. Spark's
-executors share ``spark.memory.fraction`` of their heap less 300 MiB. Sources: ``mapred-default.xml``
-of Hadoop 3.4, "Tuning Spark: Memory Management Overview" of Spark 4.
+executors share ``spark.memory.fraction`` of their heap less 300 MiB. Sources:
+``mapred-default.xml`` of Hadoop 3.4, "Tuning Spark: Memory Management Overview" of Spark 4.
 """
 
 from __future__ import annotations

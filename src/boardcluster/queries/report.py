@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
 from boardcluster.queries.samples import RunRequest, digest_runs
-from boardcluster.queries.searches import search_campaigns
+from boardcluster.tuning.searches import search_campaigns
 from boardcluster.records import ClusterSpec, PowerSamples, Result
 from boardcluster.report import Written, write_source
 from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
