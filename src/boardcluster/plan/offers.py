@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ from boardcluster.errors import UsageError
 __all__ = [
     "PRICED_KINDS",
     "BoardOffer",
-    "OmittedPart",
     "MediumOffer",
     "Offers",
+    "OmittedPart",
     "SupplyOffer",
     "SwitchOffer",
     "UnitPrice",
@@ -204,7 +204,7 @@ def find_offers(
         SpecError: a file of one's own is missing or wrong.
     """
     said = dict(prices or {})
-    left_out: list[OmittedPart] = []
+    left_out: _Omitted = []
     unpriced: list[str] = []
     found_boards = [
         offer
@@ -240,11 +240,12 @@ def find_offers(
     )
 
 
+_Omitted: TypeAlias = "list[OmittedPart]"
 _Offer = TypeVar("_Offer", BoardOffer, MediumOffer, SwitchOffer)
 
 
 def _priced(
-    kind: str, rows: Sequence[_Offer], left_out: list[OmittedPart], unpriced: list[str]
+    kind: str, rows: Sequence[_Offer], left_out: _Omitted, unpriced: list[str]
 ) -> tuple[_Offer, ...]:
     """Return those with a price; all of them where none has one."""
     kept = tuple(row for row in rows if row.price is not None)
@@ -344,12 +345,12 @@ def _price(
 
 
 def _board(
-    name: str, said: Mapping[str, float], left_out: list[OmittedPart], *, named: bool
+    name: str, said: Mapping[str, float], left_out: _Omitted, *, named: bool
 ) -> BoardOffer | None:
     entry = _found_board(name)
     link = _value(entry.figures, "link_bits_per_second", interface="Ethernet")
     if _OVERCLOCKED in entry.hardware and not named:
-        left_out.append(OmittedPart(name, "overclocked, which not every board stands; name it to try"))
+        left_out.append(OmittedPart(name, "overclocked, tried only if named"))
         return None
     if link is None:
         left_out.append(OmittedPart(name, "no rate of its Ethernet"))
@@ -392,7 +393,7 @@ def _supply(board: BoardEntry, said: Mapping[str, float]) -> SupplyOffer | None:
     return None
 
 
-def _medium(name: str, said: Mapping[str, float], left_out: list[OmittedPart]) -> MediumOffer | None:
+def _medium(name: str, said: Mapping[str, float], left_out: _Omitted) -> MediumOffer | None:
     entry = _found_part("media", name)
     capacity = _value(entry.figures, "capacity_bytes")
     if capacity is None:
@@ -411,7 +412,7 @@ def _medium(name: str, said: Mapping[str, float], left_out: list[OmittedPart]) -
     )
 
 
-def _switch(name: str, said: Mapping[str, float], left_out: list[OmittedPart]) -> SwitchOffer | None:
+def _switch(name: str, said: Mapping[str, float], left_out: _Omitted) -> SwitchOffer | None:
     entry = _found_part("networks", name)
     ports = _value(entry.figures, "switch_ports")
     link = _value(entry.figures, "link_bits_per_second")

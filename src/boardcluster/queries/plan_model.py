@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from boardcluster.plan.asking import RUNS_MOST
 from boardcluster.plan.composition import PlanModel
 from boardcluster.plan.hardware import board_rates, medium_rates
 from boardcluster.plan.learning import learn
 from boardcluster.plan.model import predict_many
 from boardcluster.plan.observations import RunObservation
 from boardcluster.plan.own_runs import OWN_HARDWARE, observation_of, own_groups
-from boardcluster.queries.searches import search_campaigns
 from boardcluster.records import Engine
 from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
+from boardcluster.tuning.searches import search_campaigns
 
 __all__ = ["learn_for_plan"]
 
+_ENGINES = (Engine.SPARK, Engine.MAPREDUCE)
 _DEFAULT_COPIES = 2
 """Copies of each block where a trial does not say it: those of the profile ``default``."""
 
@@ -61,8 +63,9 @@ def _own_runs(home: Path, workload: str) -> dict[tuple[str, Engine], Sequence[Ru
     with Store.open(home, read_only=True) as store:
         found = [
             run
-            for result in store.results(None, all_attempts=False)
-            if result.trial.workload == workload and result.trial.campaign_id not in searches
+            for engine in _ENGINES
+            for result in store.recent(workload, engine, most=RUNS_MOST)
+            if result.trial.campaign_id not in searches
             if (run := observation_of(result, replication=_DEFAULT_COPIES))
             if OWN_HARDWARE not in {run.board, run.medium}
         ]

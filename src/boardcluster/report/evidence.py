@@ -34,8 +34,7 @@ Key: TypeAlias = "tuple[str, int]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What telemetry and predictions say of the runs. Telemetry says nothing of a run without
-    samples."""
+    """What telemetry and the model say of the runs; telemetry, of those that have samples."""
 
     diagnoses: Mapping[Key, Diagnosis] = field(default_factory=dict)
     """What bound each run and its phases."""

@@ -28,10 +28,10 @@ _UNTRIED = (
 )
 
 _SAME: Getters[ExpectedRun] = (
-    Getter("Workload", lambda row: words.workload_name(row.workload)),
-    Getter("Engine", lambda row: words.engine_name(row.engine), Display.ENGINE),
-    Getter("Input", lambda row: format_bytes(row.size_bytes), Display.NUMBER),
-    Getter("Workers", lambda row: str(row.workers), Display.NUMBER),
+    Getter("Workload", lambda row: words.workload_name(row.question.workload)),
+    Getter("Engine", lambda row: words.engine_name(row.question.engine), Display.ENGINE),
+    Getter("Input", lambda row: format_bytes(row.question.size_bytes), Display.NUMBER),
+    Getter("Workers", lambda row: str(row.question.workers), Display.NUMBER),
 )
 _PREDICTED: Getters[ExpectedRun] = (
     Getter("Predicted (s)", lambda row: _seconds(row.seconds), Display.NUMBER),
@@ -39,7 +39,7 @@ _PREDICTED: Getters[ExpectedRun] = (
 )
 _LAST: Getters[ExpectedRun] = (
     Getter("Not to be believed", lambda row: row.unknown),
-    Getter("Conditions", lambda row: row.conditions, Display.LONG),
+    Getter("Profile", lambda row: row.question.profile),
 )
 _MEASURED: Getters[ExpectedRun] = (
     *_SAME,
@@ -56,29 +56,37 @@ def expected_section(material: Material) -> Iterator[Part]:
     rows = material.evidence.expected
     if not rows:
         return
-    measured = [row for row in rows if row.runs]
+    told = [row for row in rows if row.seconds is not None]
+    reasons = dict.fromkeys(row.unknown for row in rows if row.seconds is None and row.unknown)
+    nothing = f"Nothing is predicted of some cells: {'; '.join(reasons)}." if reasons else ""
     emulated = is_emulated(material.source.cells)
     yield Part(
         title="What would change it",
         name="expected",
         contents="Predictions",
-        text=(_TEXT, _UNTRIED),
+        text=(_TEXT, _UNTRIED) if told else (),
         tables=present(
-            _table(measured, _MEASURED, "Measured, and predicted without", emulated=emulated),
             _table(
-                [row for row in rows if not row.runs],
+                [row for row in told if row.runs],
+                _MEASURED,
+                "Measured, and predicted without",
+                emulated=emulated,
+            ),
+            _table(
+                [row for row in told if not row.runs],
                 (*_SAME, *_PREDICTED, *_LAST),
                 "Not tried yet",
                 emulated=emulated,
             ),
         ),
+        notes=(nothing,) if nothing else (),
     )
 
 
 def _table(
     rows: list[ExpectedRun], getters: Getters[ExpectedRun], caption: str, *, emulated: bool
 ) -> ReportTable | None:
-    return tabulate(rows, getters, caption=caption, emulated=emulated, hide=("Conditions",))
+    return tabulate(rows, getters, caption=caption, emulated=emulated, hide=("Profile",))
 
 
 def _seconds(value: float | None) -> str:
