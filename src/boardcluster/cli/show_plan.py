@@ -57,7 +57,7 @@ def print_plan(plan: PurchasePlan) -> None:
         money: lambda row: f"{row.price:,.0f}",
         "disks": lambda row: "-" if row.disk_share is None else f"{100 * row.disk_share:.0f} %",
     }
-    shown = _spread(plan.front)
+    shown = _spread(plan.shown_front)
     more = f", {len(shown)} of {len(plan.front)}" if len(shown) < len(plan.front) else ""
     print_columns(f"no other cluster beats these in time, energy and price{more}", front, shown)
     if plan.near:

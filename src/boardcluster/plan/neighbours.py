@@ -129,13 +129,31 @@ def _percent(ratio: float) -> str:
 
 
 def would_change(found: EvaluatedSet, best: int, space: PlanSpace) -> tuple[str, ...]:
-    """Say what would change the answer: a node, a price, a deadline, a link."""
+    """Say what would change the answer: a run, a node, a price, a deadline, a link."""
     return (
+        *_not_known(found, best, space),
         *_one_more(found, best, space),
         *_price(found, best, space),
         *_deadline(found, best, space),
         *_link(found, best, space),
     )
+
+
+def _not_known(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]:
+    """Say which cheaper cluster might do, if its time were known."""
+    might = ~found.prediction.known & found.feasible
+    might &= found.price < found.price[best] - _PRICE_NOTICED
+    for name, amount in found.amounts().items():
+        might &= amount <= space.limits.given().get(name, np.inf)
+    if might.any():
+        places = np.flatnonzero(might)
+        cheapest = int(places[np.argmin(found.price[places])])
+        cost = shown_limit("budget", float(found.price[cheapest]), space.currency)
+        yield (
+            f"{describe_cluster(found, cheapest, space).words} might do for {cost}, but its time is"
+            f" not known: {found.prediction.reason[cheapest]}; `boardcluster predict` names the run"
+            " that would tell"
+        )
 
 
 def _one_more(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]:

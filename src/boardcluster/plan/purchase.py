@@ -11,6 +11,8 @@ from boardcluster.plan.offers import OmittedPart
 
 __all__ = ["CurvePoint", "NearChoice", "PlannedCluster", "PlannedPart", "PurchasePlan"]
 
+_PRICES_SHOWN = 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPart:
@@ -143,3 +145,9 @@ class PurchasePlan:
     """Kinds of parts that are in no price."""
     remarks: tuple[str, ...]
     """What a reader must know, a sentence each."""
+
+    @property
+    def shown_front(self) -> tuple[PlannedCluster, ...]:
+        """The part of the front that a person looks at: up to so many times the choice's price."""
+        most = _PRICES_SHOWN * self.best.price
+        return tuple(row for row in self.front if row.price <= most or not most)
