@@ -16,7 +16,7 @@ from boardcluster.plan.model import (
     predict_many,
     reach_of,
 )
-from boardcluster.plan.observations import WorkArrays, amount_of
+from boardcluster.plan.observations import GIGABYTE, WorkArrays, amount_of
 from boardcluster.plan.prediction import (
     DataDistance,
     PredictedAmount,
@@ -85,7 +85,7 @@ def answer_question(model: RuntimeModel, question: Question) -> RuntimePredictio
         backtest=model.calibration.at(distance),
         unknown=unknown,
         lower_bound=any(row.reason is UnknownReason.RESOURCE for row in unknown),
-        run_next=_run_next(model, question, learned, predicted_well=not unknown),
+        run_next=_run_next(model, question, learned, unknown),
     )
 
 
@@ -236,17 +236,23 @@ def _unknown(
 
 
 def _run_next(
-    model: RuntimeModel, question: Question, learned: LearnedSeries, *, predicted_well: bool
+    model: RuntimeModel,
+    question: Question,
+    learned: LearnedSeries,
+    unknown: tuple[Unknown, ...],
 ) -> RunNext | None:
-    """Return the cheapest run that narrows the interval well.
+    """Return the cheapest run that narrows the interval well; None for a prediction without one.
 
-    Where none does: None for a good prediction, else the cheapest run on that hardware.
+    Where width is not what is wrong, it is the cheapest run that shows what no run has shown.
     """
     fitted, asked = learned.fitted, work_of(model, question)
     if not question.size_bytes:
         sizes = [0]
     else:
         sizes = sorted({question.size_bytes // part for part in (1, 2, 4, 8)})
+    if any(row.reason is UnknownReason.THRESHOLD for row in unknown):
+        least = learned.rule(question.settings).threshold * GIGABYTE
+        sizes = [size for size in sizes if size > least]
     choices = []
     before = float(reach_of(model, learned, asked, fitted.logs(asked, _media(question))[1])[0])
     for size in sizes:
@@ -256,7 +262,9 @@ def _run_next(
             seconds = float(np.exp(fitted.logs(run, _media(question))[0][0]))
             choices.append((seconds, workers, size, _reach_after(model, run, asked)))
     worth = [row for row in choices if row[3] <= _LEAST_NARROWING * before]
-    if not worth and predicted_well:
+    if unknown and unknown[0].reason is not UnknownReason.WIDE:
+        worth = []
+    elif not worth and not unknown:
         return None
     if not worth:
         seconds, workers, size, after = min(choices)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boardcluster.errors import SpecError
 from boardcluster.plan.backtest import TIE, hold_out, joined
-from boardcluster.plan.calibration import Calibration, HeldOut
+from boardcluster.plan.calibration import Calibration, HeldOut, read_calibration
 from boardcluster.plan.hardware import (
     BoardRates,
     MediumRates,
@@ -45,6 +47,9 @@ __all__ = [
     "series_data",
 ]
 
+BACKTESTS = Path(__file__).parent / "backtests.csv"
+"""The held-out cells of the published series; tools/write_reference.py writes it, since holding
+them out takes longer than a prediction may."""
 _LEAST_CELLS = 3
 _OWN_NEEDS = 2
 """Sizes or numbers of workers without which a workload without published series is not learned."""
@@ -132,8 +137,17 @@ def kept_aside() -> HeldOut:
 
 @cache
 def published_calibration() -> Calibration:
-    """Return the calibration by the published series."""
-    return Calibration.of(held_out_cells())
+    """Return the calibration by the published series, as it was written down.
+
+    Raises:
+        SpecError: the file is missing or cut short.
+    """
+    try:
+        return read_calibration(BACKTESTS)
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"{BACKTESTS}: cannot be read: {error}", hint="restore the file from the package"
+        ) from error
 
 
 def own_hardware(
@@ -286,3 +300,24 @@ def _own(
         contradiction=contradiction(data),
     )
     return learned, hold_out_own(name, data, starts, rule, before)
+
+
+def own_held_out(key: _Key, runs: Sequence[RunObservation]) -> list[HeldOut]:
+    """Hold out each configuration of a group of own runs; nothing for fewer than three."""
+    names = {run.board for run in runs} | {run.medium for run in runs}
+    known = {name for name in names if name != OWN_HARDWARE}
+    unrated = own_hardware(
+        OwnRates(seven_zip_mips=None, hdfs_write_mebibytes_per_second=None), memory_bytes=0, cores=1
+    )
+    boards = {run.board: board_rates(run.board) for run in runs if run.board in known}
+    media = {run.medium: medium_rates(run.medium) for run in runs if run.medium in known}
+    boards[OWN_HARDWARE], media[OWN_HARDWARE] = unrated
+    data = series_data(runs, boards, media)
+    settings = {name: value for name, value in runs[0].settings.items() if name != "profile"}
+    starts = np.array(
+        [np.nan if run.start_seconds is None else run.start_seconds for run in runs], float
+    )
+    prior = _published(key).fitted if key in published_series() else None
+    return hold_out_own(
+        f"{key[0]} on {key[1]}, own runs", data, starts, spill_rule(*key, settings), prior
+    )

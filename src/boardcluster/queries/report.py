@@ -10,7 +10,6 @@ from pathlib import Path
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
 from boardcluster.queries.samples import RunRequest, digest_runs
-from boardcluster.tuning.searches import search_campaigns
 from boardcluster.records import ClusterSpec, PowerSamples, Result
 from boardcluster.report import Written, write_source
 from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
@@ -18,6 +17,7 @@ from boardcluster.report.run_page import write_run_page
 from boardcluster.report.source import Source
 from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
+from boardcluster.tuning.searches import search_campaigns
 from boardcluster.tuning.summary import summarise_tuning
 
 __all__ = ["write_home_report", "write_one_page"]
