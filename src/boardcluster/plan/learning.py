@@ -195,12 +195,17 @@ def learn(
     wanted = published_series().keys() if keys is None else published_series().keys() & set(keys)
     series = {key: _published(key) for key in wanted}
     calibration = published_calibration()
+    for key, words in (said or {}).items():
+        if key in series:
+            series[key] = replace(series[key], sources=(*series[key].sources, *words))
     for key, runs in (own or {}).items():
         usable = [run for run in runs if _has_rates(run, known_boards, known_media, runs)]
         prior = series.get(key)
         if usable and (prior or len({(run.amount, run.workers) for run in usable}) >= _OWN_NEEDS):
             learned, cells = _own(key, usable, prior, known_boards, known_media)
-            series[key] = replace(learned, sources=(*learned.sources, *(said or {}).get(key, ())))
+            if prior is None:
+                learned = replace(learned, sources=(*learned.sources, *(said or {}).get(key, ())))
+            series[key] = learned
             if cells:
                 calibration = Calibration.of(joined([calibration.cells, *cells]))
     return RuntimeModel(
@@ -291,15 +296,26 @@ def _own(
         load=prior.load if prior else load_of(*key),
         sources=(
             "1 own run" if len(runs) == 1 else f"{len(runs)} own runs",
-            *(f"{source}, as a prior" for source in (prior.sources if prior else ())),
+            *(prior_words(source) for source in (prior.sources if prior else ())),
         ),
         intermediate=prior.intermediate if prior else None,
         intermediate_share=float(np.median(shares)) if shares else None,
         own_watts=float(np.median(watts)) if watts else None,
         own_runs=len(runs),
+        unrated=frozenset(
+            [
+                *(run.board for run in runs if boards[run.board].cpu_rate is None),
+                *(run.medium for run in runs if media[run.medium].slowness is None),
+            ]
+        ),
         contradiction=contradiction(data),
     )
     return learned, hold_out_own(name, data, starts, rule, before)
+
+
+def prior_words(source: str) -> str:
+    """Say what a source of the published series is beside own runs."""
+    return source if source.startswith(("left out", "mixed")) else f"{source}, as a prior"
 
 
 def own_held_out(key: _Key, runs: Sequence[RunObservation]) -> list[HeldOut]:
