@@ -16,7 +16,7 @@ from boardcluster.plan.model import (
     predict_many,
     reach_of,
 )
-from boardcluster.plan.observations import WorkArrays, amount_of
+from boardcluster.plan.observations import GIGABYTE, WorkArrays, amount_of
 from boardcluster.plan.prediction import (
     DataDistance,
     PredictedAmount,
@@ -71,7 +71,7 @@ def answer_question(model: RuntimeModel, question: Question) -> RuntimePredictio
     learned = model.series.get((question.workload, question.engine))
     if learned is None or np.isnan(batch.median_seconds[0]):
         return _nothing(model, question, learned)
-    work = work_of(model, question)
+    work = work_of(model, learned, question)
     distance = distances(learned.fitted.data.work, work)[0]
     unknown = _unknown(model, question, learned, batch, work)
     return RuntimePrediction(
@@ -85,18 +85,18 @@ def answer_question(model: RuntimeModel, question: Question) -> RuntimePredictio
         backtest=model.calibration.at(distance),
         unknown=unknown,
         lower_bound=any(row.reason is UnknownReason.RESOURCE for row in unknown),
-        run_next=_run_next(model, question, learned, predicted_well=not unknown),
+        run_next=_run_next(model, question, learned, unknown),
     )
 
 
-def work_of(model: RuntimeModel, question: Question) -> WorkArrays:
+def work_of(model: RuntimeModel, learned: LearnedSeries, question: Question) -> WorkArrays:
     """Return a question as the model sees it; its hardware must have the figures needed."""
     amount = amount_of(question.workload, question.size_bytes, question.parameters)
     return WorkArrays(
         amount=np.array([amount]),
         workers=np.array([question.workers], float),
-        slowness=np.array([model.media[question.medium].slowness or 1.0]),
-        cpu_rate=np.array([model.boards[question.board].cpu_rate or 1.0]),
+        slowness=np.array([learned.slowness(model.media[question.medium]) or 1.0]),
+        cpu_rate=np.array([learned.cpu_rate(model.boards[question.board]) or 1.0]),
         replication=np.array([question.replication], float),
     )
 
@@ -140,13 +140,15 @@ def time_shares(learned: LearnedSeries, work: WorkArrays, question: Question) ->
 
 
 def _ratios(distance: NDArray[np.float64]) -> DataDistance:
-    size, workers, medium, cpu = (float(np.exp(value)) for value in distance)
+    size, workers, medium, cpu = (round(float(np.exp(value)), 6) for value in distance)
     return DataDistance(workers=workers, size=size, medium=medium, cpu=cpu)
 
 
 def _provenance(model: RuntimeModel, question: Question, learned: LearnedSeries) -> tuple[str, ...]:
     board, medium = model.boards[question.board], model.media[question.medium]
     known = learned.fitted.data
+    if learned.unrated:
+        return learned.sources
     said = list(learned.sources)
     if board.cpu_rate is not None and not np.isclose(known.work.cpu_rate, board.cpu_rate).any():
         said.append(f"the CPU by the ratio of 7-zip ({board.cpu_source})")
@@ -236,27 +238,35 @@ def _unknown(
 
 
 def _run_next(
-    model: RuntimeModel, question: Question, learned: LearnedSeries, *, predicted_well: bool
+    model: RuntimeModel,
+    question: Question,
+    learned: LearnedSeries,
+    unknown: tuple[Unknown, ...],
 ) -> RunNext | None:
-    """Return the cheapest run that narrows the interval well.
+    """Return the cheapest run that narrows the interval well; None for a prediction without one.
 
-    Where none does: None for a good prediction, else the cheapest run on that hardware.
+    Where width is not what is wrong, it is the cheapest run that shows what no run has shown.
     """
-    fitted, asked = learned.fitted, work_of(model, question)
+    fitted, asked = learned.fitted, work_of(model, learned, question)
     if not question.size_bytes:
         sizes = [0]
     else:
         sizes = sorted({question.size_bytes // part for part in (1, 2, 4, 8)})
+    if any(row.reason is UnknownReason.THRESHOLD for row in unknown):
+        least = learned.rule(question.settings).threshold * GIGABYTE
+        sizes = [size for size in sizes if size > least]
     choices = []
     before = float(reach_of(model, learned, asked, fitted.logs(asked, _media(question))[1])[0])
     for size in sizes:
         for workers in sorted({max(1, question.workers // part) for part in (1, 2, 4)}):
             tried = _with(question, size, workers)
-            run = work_of(model, tried)
+            run = work_of(model, learned, tried)
             seconds = float(np.exp(fitted.logs(run, _media(question))[0][0]))
             choices.append((seconds, workers, size, _reach_after(model, run, asked)))
     worth = [row for row in choices if row[3] <= _LEAST_NARROWING * before]
-    if not worth and predicted_well:
+    if unknown and unknown[0].reason is not UnknownReason.WIDE:
+        worth = []
+    elif not worth and not unknown:
         return None
     if not worth:
         seconds, workers, size, after = min(choices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from boardcluster.plan.hardware import BoardRates, MediumRates, board_rates, med
 from boardcluster.plan.learning import learn, own_hardware
 from boardcluster.plan.message_passing import answer_hpl, answer_netpipe
 from boardcluster.plan.model import RuntimeModel
-from boardcluster.plan.observations import RunObservation
+from boardcluster.plan.observations import RunObservation, published_observations
 from boardcluster.plan.own_runs import (
     OWN_HARDWARE,
     chosen_group,
@@ -60,6 +60,7 @@ def predict_question(
     *,
     nodes: OwnNodes | None = None,
     searches: Collection[str] = (),
+    defaults: Mapping[str, str] | None = None,
     mixed: bool = False,
 ) -> RuntimePrediction:
     """Predict one run.
@@ -69,6 +70,7 @@ def predict_question(
         archive: own runs and probes; None for none.
         nodes: one's own workers; needed where the question is about them.
         searches: campaigns whose runs are in no cell.
+        defaults: what parameters are where a run does not set them.
         mixed: learn also from runs of other engine versions, security modes and settings.
 
     Raises:
@@ -79,7 +81,9 @@ def predict_question(
         runs = _recent(question, archive, searches)
         answer = answer_hpl if question.workload == "hpl" else answer_netpipe
         return answer(question, runs, _rates(question, archive, nodes)[0])
-    model = model_for([question], archive, nodes=nodes, searches=searches, mixed=mixed)
+    model = model_for(
+        [question], archive, nodes=nodes, searches=searches, defaults=defaults, mixed=mixed
+    )
     return answer_question(model, question)
 
 
@@ -89,6 +93,7 @@ def model_for(
     *,
     nodes: OwnNodes | None = None,
     searches: Collection[str] = (),
+    defaults: Mapping[str, str] | None = None,
     mixed: bool = False,
 ) -> RuntimeModel:
     """Learn what questions need that are on the same hardware, the first one's.
@@ -107,7 +112,11 @@ def model_for(
         found = [
             row
             for result in _recent(question, archive, searches)
-            if (row := observation_of(result, replication=question.replication))
+            if (
+                row := observation_of(
+                    result, replication=question.replication, defaults=defaults or {}
+                )
+            )
         ]
         runs, words = chosen_group(own_groups(found), question, mixed=mixed)
         for run in runs:
@@ -126,13 +135,30 @@ def model_for(
                 f"left out: {len(runs) - len(usable)} own runs on {_UNRATED}",
             )
         own[key], said[key] = usable, words
+    keys = [
+        (question.workload, question.engine)
+        for question in questions
+        if is_published(question, defaults or {})
+    ]
     return learn(
         boards.values(),
         media.values(),
         own={key: runs for key, runs in own.items() if runs},
         said=said,
-        keys=list(own),
+        keys=keys,
     )
+
+
+def is_published(question: Question, defaults: Mapping[str, str]) -> bool:
+    """Say whether the published runs of a workload had the question's parameters."""
+    asked = {**defaults, **question.parameters}
+    programs = {
+        run.program
+        for run in published_observations()
+        if (run.workload, run.engine) == (question.workload, question.engine) and run.program
+    }
+    wanted = dict(part.split("=", 1) for program in programs for part in program.split())
+    return all(asked.get(name, value) == value for name, value in wanted.items())
 
 
 def _recent(

@@ -11,15 +11,23 @@ prediction).
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boardcluster.plan.prediction import PREDICTION_COVERAGE, BacktestAtDistance
 
-__all__ = ["Calibration", "HeldOut"]
+__all__ = ["Calibration", "HeldOut", "calibration_text", "read_calibration"]
 
+_COLUMNS = (
+    *("series", "protocol", "fold", "inside", "log_error", "spread"),
+    *("size", "workers", "medium", "cpu"),
+)
+_TEXTS = 4
 _BANDWIDTH = 0.25
 """How far apart distances are that count as alike: a factor of 1.28."""
 _ALIKE = 0.2
@@ -130,3 +138,48 @@ class Calibration:
             within_20_percent=float(weights @ (self.cells.error <= 0.2)),
             coverage=float(weights @ self.inside),
         )
+
+
+def calibration_text(calibration: Calibration) -> str:
+    """Return a calibration as CSV; ``read_calibration`` reads it back."""
+    cells = calibration.cells
+    folds, fold = np.unique(cells.fold, return_inverse=True)
+    del folds
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(_COLUMNS)
+    for place in range(len(cells)):
+        numbers = (cells.log_error[place], cells.spread[place], *cells.distance[place])
+        rows.writerow(
+            [
+                cells.series[place],
+                cells.protocol[place],
+                fold[place],
+                int(calibration.inside[place]),
+                *(f"{number:.5f}" for number in numbers),
+            ]
+        )
+    return out.getvalue()
+
+
+def read_calibration(path: Path) -> Calibration:
+    """Read a calibration.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not such a file.
+    """
+    head, *rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    if tuple(head) != _COLUMNS or not rows:
+        raise ValueError(f"its columns are not {', '.join(_COLUMNS)}")
+    texts = np.array([row[:_TEXTS] for row in rows])
+    numbers = np.array([row[_TEXTS:] for row in rows], dtype=np.float64)
+    cells = HeldOut(
+        series=texts[:, 0],
+        protocol=texts[:, 1],
+        fold=texts[:, 2],
+        log_error=numbers[:, 0],
+        spread=numbers[:, 1],
+        distance=numbers[:, 2:],
+    )
+    return Calibration(cells=cells, inside=texts[:, 3] == "1")

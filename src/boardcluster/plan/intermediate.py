@@ -1,11 +1,11 @@
 """Bytes that an engine writes to local storage besides the output, counted from its merges.
 
-MapReduce: with 128 MiB splits each map spills twice and merges, which writes its output twice;
-each reducer writes what it fetches once more, in runs of about ``mapreduce.reduce.shuffle.merge.percent``
-of its buffer, and merges the ten smallest whenever there are nineteen (``MergeManagerImpl`` of
-Hadoop 3.4), so that large inputs are written several times. Of small inputs a part is deleted before the page cache
-writes it, which ``fstrim`` does not see. Spark: a constant, for what a job uploads, and a power of
-the input.
+MapReduce: with 128 MiB splits each map spills twice and merges, which writes its output twice. Each
+reducer writes what it fetches once more, in runs of about
+``mapreduce.reduce.shuffle.merge.percent`` of its buffer, and merges the ten smallest whenever there
+are nineteen (``MergeManagerImpl`` of Hadoop 3.4), so that large inputs are written several times.
+Of small inputs a part is deleted before the page cache writes it, which ``fstrim`` does not see.
+Spark: a constant, for what a job uploads, and a power of the input.
 
 Constant, and the sizes between which the page cache stops helping, are averaged over a grid,
 weighted by how well each fits (Hoeting and others, "Bayesian Model Averaging", *Statistical

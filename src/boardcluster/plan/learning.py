@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boardcluster.errors import SpecError
 from boardcluster.plan.backtest import TIE, hold_out, joined
-from boardcluster.plan.calibration import Calibration, HeldOut
+from boardcluster.plan.calibration import Calibration, HeldOut, read_calibration
 from boardcluster.plan.hardware import (
     BoardRates,
     MediumRates,
@@ -45,6 +47,9 @@ __all__ = [
     "series_data",
 ]
 
+BACKTESTS = Path(__file__).parent / "backtests.csv"
+"""The held-out cells of the published series; tools/write_reference.py writes it, since holding
+them out takes longer than a prediction may."""
 _LEAST_CELLS = 3
 _OWN_NEEDS = 2
 """Sizes or numbers of workers without which a workload without published series is not learned."""
@@ -132,8 +137,17 @@ def kept_aside() -> HeldOut:
 
 @cache
 def published_calibration() -> Calibration:
-    """Return the calibration by the published series."""
-    return Calibration.of(held_out_cells())
+    """Return the calibration by the published series, as it was written down.
+
+    Raises:
+        SpecError: the file is missing or cut short.
+    """
+    try:
+        return read_calibration(BACKTESTS)
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"{BACKTESTS}: cannot be read: {error}", hint="restore the file from the package"
+        ) from error
 
 
 def own_hardware(
@@ -181,12 +195,17 @@ def learn(
     wanted = published_series().keys() if keys is None else published_series().keys() & set(keys)
     series = {key: _published(key) for key in wanted}
     calibration = published_calibration()
+    for key, words in (said or {}).items():
+        if key in series:
+            series[key] = replace(series[key], sources=(*series[key].sources, *words))
     for key, runs in (own or {}).items():
         usable = [run for run in runs if _has_rates(run, known_boards, known_media, runs)]
         prior = series.get(key)
         if usable and (prior or len({(run.amount, run.workers) for run in usable}) >= _OWN_NEEDS):
             learned, cells = _own(key, usable, prior, known_boards, known_media)
-            series[key] = replace(learned, sources=(*learned.sources, *(said or {}).get(key, ())))
+            if prior is None:
+                learned = replace(learned, sources=(*learned.sources, *(said or {}).get(key, ())))
+            series[key] = learned
             if cells:
                 calibration = Calibration.of(joined([calibration.cells, *cells]))
     return RuntimeModel(
@@ -277,12 +296,44 @@ def _own(
         load=prior.load if prior else load_of(*key),
         sources=(
             "1 own run" if len(runs) == 1 else f"{len(runs)} own runs",
-            *(f"{source}, as a prior" for source in (prior.sources if prior else ())),
+            *(prior_words(source) for source in (prior.sources if prior else ())),
         ),
         intermediate=prior.intermediate if prior else None,
         intermediate_share=float(np.median(shares)) if shares else None,
         own_watts=float(np.median(watts)) if watts else None,
         own_runs=len(runs),
+        unrated=frozenset(
+            [
+                *(run.board for run in runs if boards[run.board].cpu_rate is None),
+                *(run.medium for run in runs if media[run.medium].slowness is None),
+            ]
+        ),
         contradiction=contradiction(data),
     )
     return learned, hold_out_own(name, data, starts, rule, before)
+
+
+def prior_words(source: str) -> str:
+    """Say what a source of the published series is beside own runs."""
+    return source if source.startswith(("left out", "mixed")) else f"{source}, as a prior"
+
+
+def own_held_out(key: _Key, runs: Sequence[RunObservation]) -> list[HeldOut]:
+    """Hold out each configuration of a group of own runs; nothing for fewer than three."""
+    names = {run.board for run in runs} | {run.medium for run in runs}
+    known = {name for name in names if name != OWN_HARDWARE}
+    unrated = own_hardware(
+        OwnRates(seven_zip_mips=None, hdfs_write_mebibytes_per_second=None), memory_bytes=0, cores=1
+    )
+    boards = {run.board: board_rates(run.board) for run in runs if run.board in known}
+    media = {run.medium: medium_rates(run.medium) for run in runs if run.medium in known}
+    boards[OWN_HARDWARE], media[OWN_HARDWARE] = unrated
+    data = series_data(runs, boards, media)
+    settings = {name: value for name, value in runs[0].settings.items() if name != "profile"}
+    starts = np.array(
+        [np.nan if run.start_seconds is None else run.start_seconds for run in runs], float
+    )
+    prior = _published(key).fitted if key in published_series() else None
+    return hold_out_own(
+        f"{key[0]} on {key[1]}, own runs", data, starts, spill_rule(*key, settings), prior
+    )

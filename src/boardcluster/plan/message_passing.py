@@ -52,15 +52,16 @@ def _own_linpack(runs: Sequence[Result]) -> list[LinpackRun]:
         if measured is None or attempt is None or not in_cell(measured):
             continue
         figures = measured.figures
-        if not {"n", "p", "q", "gflops_per_second"} <= figures.keys():
+        if not {"n", "gflops_per_second"} <= figures.keys():
             continue
         n = int(figures["n"])
+        p, q = linpack_grid(result.trial.workers)
         found.append(
             LinpackRun(
                 n=n,
                 workers=result.trial.workers,
-                p=int(figures["p"]),
-                q=int(figures["q"]),
+                p=p,
+                q=q,
                 seconds=linpack_operations(n) / (figures["gflops_per_second"] * 1e9),
                 link_bits_per_second=float(attempt.fingerprint.link_bits_per_second),
                 source="own runs",
@@ -78,15 +79,14 @@ def answer_hpl(question: Question, runs: Sequence[Result], board: BoardRates) ->
         said = f"{len(own)} own runs" if len(own) > 1 else "1 own run"
         if several is published:
             said += ", messages by baun-2016 Table 7"
-        model = fit_linpack(own, several if several is not own else own, source=said)
+        model = fit_linpack(own, several, source=said)
     elif question.board == PUBLISHED_BOARD:
         alone = [run for run in published if run.workers == 1]
         model = fit_linpack(alone, published, source="baun-2016 Table 7")
     else:
         words = f"no own run of hpl, and no published one on {question.board}"
         return _unanswered(question, UnknownReason.NO_DATA, words)
-    cores = max(1, board.cores) if question.board != PUBLISHED_BOARD else 1
-    p, q = linpack_grid(question.workers * cores)
+    p, q = linpack_grid(question.workers)  # processes of one node send nothing over the link
     n = math.isqrt(question.size_bytes // _NUMBER_BYTES)
     asked = LinpackRun(
         n=n,

@@ -66,8 +66,22 @@ class LearnedSeries:
     """Power of a worker in own runs."""
     own_runs: int = 0
     """How many own runs it was learned from."""
+    unrated: frozenset[str] = frozenset()
+    """Boards and media without a figure that all its runs were on, so that none is needed."""
     contradiction: str = ""
     """Which runs contradict each other; empty if none do."""
+
+    def cpu_rate(self, board: BoardRates | None) -> float | None:
+        """Return a board's rate as its runs count it; None where it has none."""
+        if board is None:
+            return None
+        return 1.0 if board.name in self.unrated else board.cpu_rate
+
+    def slowness(self, medium: MediumRates | None) -> float | None:
+        """Return a medium's slowness likewise."""
+        if medium is None:
+            return None
+        return 1.0 if medium.name in self.unrated else medium.slowness
 
     def rule(self, settings: Mapping[str, str]) -> SpillRule:
         """Return from which size it spills with other settings."""
@@ -123,8 +137,8 @@ def predict_many(model: RuntimeModel, questions: QuestionBatch) -> PredictionBat
         )
     boards = [model.boards.get(name) for name in questions.boards]
     media = [model.media.get(name) for name in questions.media]
-    cpu = _looked_up([row.cpu_rate if row else None for row in boards], questions.board)
-    slowness = _looked_up([row.slowness if row else None for row in media], questions.medium)
+    cpu = _looked_up([learned.cpu_rate(row) for row in boards], questions.board)
+    slowness = _looked_up([learned.slowness(row) for row in media], questions.medium)
     without_figure = np.isnan(cpu) | np.isnan(slowness)
     amount = _amounts(questions)
     work = WorkArrays(

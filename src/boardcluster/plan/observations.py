@@ -32,6 +32,7 @@ GIGABYTE = 1e9
 """The papers' sizes are powers of ten."""
 
 _TASKS = "pi.maps"
+_SAMPLES = "pi.samples"
 _TASKS_UNIT = 100.0
 
 
@@ -74,8 +75,8 @@ class RunObservation:
     security: Security | None = None
     """Who could reach the cluster; None for a paper's."""
     program: str = ""
-    """The user's own program with its arguments, or the workload's parameters; empty for a
-    paper's."""
+    """The user's own program with its arguments, or the workload's parameters that are not the
+    default and that change what a task does."""
 
 
 def amount_of(workload: str, size_bytes: float, parameters: dict[str, str]) -> float:
@@ -182,6 +183,7 @@ def _of_table(
         if cell.quantity != "execution_time" or not cell.value:
             continue
         tasks = {_TASKS: cell.keys["maps"]} if cell.keys.get("maps") else {}
+        samples = cell.keys.get("samples", "")
         size_bytes = parse_size(cell.keys["data_size"]) if "data_size" in cell.keys else 0
         yield RunObservation(
             workload=known.workload,
@@ -194,4 +196,5 @@ def _of_table(
             replication=known.replication,
             source=f"{known.id.partition('-table')[0]} {table}",
             settings=known.settings,
+            program=f"{_SAMPLES}={samples}" if samples else "",
         )

@@ -72,18 +72,25 @@ def _stands_for(found: Fingerprint, kind: str) -> str:
     return named[0] if len(named) == 1 else OWN_HARDWARE
 
 
-def observation_of(result: Result, *, replication: int) -> RunObservation | None:
+def observation_of(
+    result: Result, *, replication: int, defaults: Mapping[str, str]
+) -> RunObservation | None:
     """Return a stored run; None for one that statistics leave out.
 
     Args:
         result: an ok run.
         replication: copies of a block where the trial does not say it.
+        defaults: what parameters are where the trial does not set them.
     """
     attempt, measured, trial = result.attempt, result.measurement, result.trial
     if attempt is None or measured is None or not in_cell(measured):
         return None
     found = attempt.fingerprint
-    own = {name: value for name, value in sorted(trial.parameters.items()) if name != "pi.maps"}
+    own = {
+        name: value
+        for name, value in sorted(trial.parameters.items())
+        if name != "pi.maps" and defaults.get(name) != value
+    }
     program = " ".join([*trial.arguments, *(f"{name}={value}" for name, value in own.items())])
     energy = measured.energy.energy_joules if measured.energy else None
     size = trial.size_bytes or measured.input_bytes
@@ -91,7 +98,7 @@ def observation_of(result: Result, *, replication: int) -> RunObservation | None
     return RunObservation(
         workload=trial.workload,
         engine=trial.engine,
-        amount=amount_of(trial.workload, size, trial.parameters),
+        amount=amount_of(trial.workload, size, {**defaults, **trial.parameters}),
         workers=trial.workers,
         seconds=measured.duration_seconds,
         board=_stands_for(found, "boards"),

@@ -4,7 +4,9 @@
 
 D is the input, n the workers, R = min(r, n) / n what each worker stores of r copies of the output,
 S the input that passes the disks once more. Each coefficient is a + b w: a is slowed by the board's
-CPU, b by the medium, whose slowness w is shared by all series. Non-negative least squares: Lawson
+CPU, b by the medium, whose slowness w is shared by all series. The start is not: it waits for
+heartbeats and for the master (Hadoop Pi starts in 23 s on the 4B and in 21 s on the 5B by
+lee-oh-park-2021 Table 18 and lee-park-2026 Table 16). Non-negative least squares: Lawson
 and Hanson, *Solving Least Squares Problems*, 1974, chapter 23, in the form of Bro and de Jong, *J.
 Chemometrics* 11, 1997, which works on the normal equations. SciPy's takes longer to load than all
 of a prediction takes. Weights: Huber, *Robust Statistics*, 1981, applied twice.
@@ -64,6 +66,7 @@ def design(work: WorkArrays, rule: SpillRule) -> NDArray[np.float64]:
         rule.spilled(amount) / workers,
     )
     columns = [column for base in bases for column in (base / work.cpu_rate, base * work.slowness)]
+    columns[0] = bases[0]
     return np.stack(columns, axis=1)
 
 

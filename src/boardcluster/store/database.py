@@ -384,8 +384,8 @@ class Store:
     def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
         """The newest ok runs of a workload on an engine, of every campaign, without warm-ups.
 
-        Only what a prediction reads: counters and bytes by node are left out, which take most of the
-        time of ``results``.
+        Only what a prediction reads: counters and bytes by node are left out, which take most of
+        the time of ``results``.
         """
         with translated(self._path):
             return rows.select_recent(self._connection, workload, engine, most=most)
