@@ -637,6 +637,7 @@ def plan(
 
     Raises:
         UsageError: a name does not exist, or the limits exclude everything; says which binds.
+        PredictionUnknownError: the model knows the time of none.
         CapacityError: no cluster holds the data or has the memory.
     """
     request = PurchaseRequest(

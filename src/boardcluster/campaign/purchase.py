@@ -182,6 +182,7 @@ def plan_for_request(
     Raises:
         UsageError: a name does not exist, options contradict each other, or the limits exclude
             everything; says which one binds, and by how much.
+        PredictionUnknownError: the model knows the time of none.
         CapacityError: no cluster holds the data or has the memory.
         SpecError: a file of one's own is missing or wrong.
     """

@@ -41,7 +41,8 @@ def plan_purchase(space: PlanSpace) -> PurchasePlan:
 
     Raises:
         UsageError: the workload is not planned, nothing of what is offered fits together, the
-            limits exclude everything, or the model knows none of it.
+            limits exclude everything.
+        PredictionUnknownError: the model knows the time of none.
         CapacityError: no cluster holds the data or has the memory.
     """
     if space.task.workload not in HDFS_SHARES:

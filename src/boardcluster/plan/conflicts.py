@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from boardcluster.errors import CapacityError, UsageError
+from boardcluster.errors import CapacityError, PredictionUnknownError, UsageError
 from boardcluster.plan.evaluation import EvaluatedSet
 from boardcluster.plan.limits import PlanLimits, shown_limit
 from boardcluster.plan.planning import PlanSpace, describe_cluster
@@ -28,6 +28,7 @@ def refuse_limits(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
     Raises:
         CapacityError: none holds the data, or none has the memory; with the arithmetic of the one
             that comes nearest.
+        PredictionUnknownError: the model knows the time of none.
         UsageError: the limits exclude each other, or one of them excludes everything; says which
             one binds, and by how much.
     """
@@ -97,7 +98,7 @@ def _refuse_size(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
         told = ", ".join(
             f"{reason} ({count:,})" for reason, count in zip(reasons, counts, strict=True)
         )
-        raise UsageError(
+        raise PredictionUnknownError(
             f"the time of {space.task.workload} is known on none of {len(known):,} clusters:"
             f" {told}",
             hint="see `boardcluster predict` for the run that would help",

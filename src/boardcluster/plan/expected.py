@@ -110,10 +110,10 @@ def _groups(cells: Iterable[Cell]) -> Iterator[list[_Tried]]:
     observed: dict[int, Result] = {}
     runs = []
     for cell in cells:
-        if cell.engine is Engine.MPI or cell.concurrency != 1 or "+" in cell.workload:
+        if cell.engine is Engine.MPI or cell.concurrency != 1 or not cell.size_bytes:
             continue
         for result in cell.results:
-            run = observation_of(result, replication=_DEFAULT_COPIES)
+            run = observation_of(result, replication=_DEFAULT_COPIES, defaults={})
             if run is not None:
                 observed[id(run)] = result
                 runs.append(run)

@@ -66,7 +66,7 @@ def _own_runs(home: Path, workload: str) -> dict[tuple[str, Engine], Sequence[Ru
             for engine in _ENGINES
             for result in store.recent(workload, engine, most=RUNS_MOST)
             if result.trial.campaign_id not in searches
-            if (run := observation_of(result, replication=_DEFAULT_COPIES))
+            if (run := observation_of(result, replication=_DEFAULT_COPIES, defaults={}))
             if OWN_HARDWARE not in {run.board, run.medium}
         ]
     own: dict[tuple[str, Engine], Sequence[RunObservation]] = {}

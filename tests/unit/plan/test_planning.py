@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.unit.plan.made_up import BOARDS, FIVE, FOUR, MEDIA, PRICES, make_space, plan_for
 
-from boardcluster.errors import CapacityError, UsageError
+from boardcluster.errors import CapacityError, PredictionUnknownError, UsageError
 from boardcluster.plan.limits import PlanLimits
 from boardcluster.plan.offers import find_offers
 from boardcluster.plan.planning import explore
@@ -173,7 +173,7 @@ def test_a_run_that_the_model_does_not_know_is_refused_with_the_reason() -> None
     offers = find_offers(
         boards=[FIVE], media=[NVME], switches=["switch-100mbit-16"], prices={"switch": 20.0}
     )
-    with pytest.raises(UsageError, match="resource that never bound before"):
+    with pytest.raises(PredictionUnknownError, match="resource that never bound before"):
         plan_for(offers=offers)
 
 
