@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from boardcluster.catalog.prices import CATALOG_CURRENCY
@@ -209,7 +209,7 @@ def plan_for_request(
             profiles=tuple(request.profiles) or ("default",),
             there=there,
             model=learn(request.workload, boards, media),
-            needs_of=partial(needs_of_board, engines=pair_ids()[0]),
+            needs_of=cache(partial(needs_of_board, engines=pair_ids()[0])),
             currency=CATALOG_CURRENCY,
             workers_most=request.workers_most,
         )
