@@ -8,6 +8,7 @@
     frame = bc.results("default").to_pandas()
     samples = bc.results("default").telemetry(done.runs[0])
     bc.report("default", out="report")
+    print(bc.predict("terasort", engine="spark", size="4GB", workers=8).seconds)
     print(bc.compare("engine:mapreduce", "engine:spark").words.headline)
 
 What is named here is loaded when it is first used, so that the import itself takes no time.
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
         Cluster,
         Comparison,
         Results,
+        RuntimePrediction,
         Status,
         Table,
         TuneOutcome,
         Written,
         compare,
+        predict,
         report,
         results,
     )
@@ -40,6 +43,7 @@ __all__ = [
     "Cluster",
     "Comparison",
     "Results",
+    "RuntimePrediction",
     "Status",
     "Table",
     "TuneOutcome",
@@ -47,6 +51,7 @@ __all__ = [
     "__version__",
     "compare",
     "open",
+    "predict",
     "report",
     "results",
 ]
