@@ -8,6 +8,7 @@
     frame = bc.results("default").to_pandas()
     samples = bc.results("default").telemetry(done.runs[0])
     bc.report("default", out="report")
+    print(bc.predict("terasort", engine="spark", size="4GB", workers=8).seconds)
     print(bc.compare("engine:mapreduce", "engine:spark").words.headline)
 
 What is named here is loaded when it is first used, so that the import itself takes no time.
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
         Comparison,
         PurchasePlan,
         Results,
+        RuntimePrediction,
         Status,
         Table,
         TuneOutcome,
         Written,
         compare,
         plan,
+        predict,
         report,
         results,
     )
@@ -43,6 +46,7 @@ __all__ = [
     "Comparison",
     "PurchasePlan",
     "Results",
+    "RuntimePrediction",
     "Status",
     "Table",
     "TuneOutcome",
@@ -51,6 +55,7 @@ __all__ = [
     "compare",
     "open",
     "plan",
+    "predict",
     "report",
     "results",
 ]

@@ -36,9 +36,11 @@ from boardcluster.cluster.folders import (
 )
 from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
 from boardcluster.plan.candidates import WORKERS_MOST
+from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.purchase import PurchasePlan
 from boardcluster.queries.names import TableName
 from boardcluster.queries.plan_model import learn_for_plan
+from boardcluster.queries.predictions import AskedRun, choose_engine, predict_run, require_size
 from boardcluster.queries.report import write_home_report
 from boardcluster.queries.result_sets import compare_named
 from boardcluster.queries.runs import find_run
@@ -55,7 +57,7 @@ from boardcluster.report.export.writers import (
     whole_file,
     write_frame,
 )
-from boardcluster.services.operation import spec_as_run
+from boardcluster.services.operation import read_spec, spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.spec import REPETITIONS_MAX, SEED_MAX, STARTS_MAX, check_precision
@@ -71,6 +73,7 @@ __all__ = [
     "Comparison",
     "PurchasePlan",
     "Results",
+    "RuntimePrediction",
     "Status",
     "Table",
     "TuneOutcome",
@@ -78,6 +81,7 @@ __all__ = [
     "compare",
     "open_cluster",
     "plan",
+    "predict",
     "report",
     "require_ending",
     "results",
@@ -431,6 +435,62 @@ def results(
         campaign: only this campaign, by its id.
     """
     return Results(home_folder(_path(home), name, only_read=True), campaign)
+
+
+def predict(
+    workload: str,
+    *,
+    engine: str = "",
+    size: str | int | None = None,
+    workers: int | None = None,
+    board: str | None = None,
+    medium: str | None = None,
+    replication: int | None = None,
+    parameters: Mapping[str, str] | None = None,
+    name: str = "default",
+    home: AnyPath | None = None,
+    mixed: bool = False,
+) -> RuntimePrediction:
+    """Predict how long a run takes, its intermediate bytes and energy, and how sure that is.
+
+    What is left out is taken from the cluster, whose runs and probes are learned from where it has
+    some. Of an answer that is not known, ``unknown`` says why and ``run_next`` what would help.
+
+    Args:
+        workload: its name.
+        engine: its engine; may be left out where there is one only.
+        size: input size, such as ``"4GB"``.
+        workers: number of workers.
+        board: a board of the catalog, or the path of a TOML file.
+        medium: a medium, likewise.
+        replication: copies of each HDFS block; None for 3.
+        parameters: values of the workload's parameters, by name.
+        name: the cluster's name.
+        home: its state folder; None for the one of its name.
+        mixed: learn also from runs of other engine versions, security modes and settings.
+
+    Raises:
+        UsageError: something is missing, or there is no such workload, board or medium.
+        SpecError: cluster.toml, or a file of a board or medium, is wrong.
+        StoreError: the store is damaged.
+    """
+    found = load_workload(workload)
+    defaults = {f"{workload}.{key}": row.default for key, row in found.parameters.items()}
+    given = {f"{workload}.{key}": value for key, value in (parameters or {}).items()}
+    folder = home_folder(_path(home), name, only_read=True)
+    asked = AskedRun(
+        workload=workload,
+        engine=choose_engine(workload, Engine(engine) if engine else None, found.engines),
+        size_bytes=require_size(workload, None if size is None else parse_size(size)),
+        workers=workers,
+        board=board,
+        medium=medium,
+        replication=replication,
+        parameters=given,
+    )
+    declared = folder / "cluster.toml"
+    spec = read_spec(declared) if declared.exists() else None
+    return predict_run(asked, folder, spec, defaults=defaults, mixed=mixed)
 
 
 def report(

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 from boardcluster.errors import UsageError
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.queries.backtests import Backtests, run_backtests
-from boardcluster.queries.predictions import AskedRun, predict_run
+from boardcluster.queries.predictions import (
+    AskedRun,
+    choose_engine,
+    predict_run,
+    require_size,
+)
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.units import parse_rate
 
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["backtests", "campaign", "one", "with_unit"]
 
 _PROGRAM = "submit"
-_NO_SIZE = ("pi", "netpipe", _PROGRAM)
 
 
 def with_unit(size: str | None) -> str | None:
@@ -66,23 +70,13 @@ def one(
         UsageError: an option is wrong or missing.
     """
     engines, defaults, known = _engines(workload)
-    if engine is None and len(engines) != 1:
-        raise UsageError(
-            f"{workload} runs on {' and '.join(engines)}", hint="name one with --engine"
-        )
-    chosen = engine or engines[0]
-    if chosen not in engines:
-        raise UsageError(
-            f"{workload} does not run on {chosen}", hint=f"its engines: {', '.join(engines)}"
-        )
-    if size_bytes is None and workload not in _NO_SIZE:
-        raise UsageError(f"how large is the input of {workload}?", hint="give --size, e.g. 4GB")
+    chosen = choose_engine(workload, engine, engines)
     named = board is not None and (medium is not None or chosen is Engine.MPI)
     spec = None if named and workers is not None else _spec(home)
     asked = AskedRun(
         workload=workload,
         engine=chosen,
-        size_bytes=size_bytes or 0,
+        size_bytes=require_size(workload, size_bytes),
         workers=workers,
         board=board,
         medium=medium,

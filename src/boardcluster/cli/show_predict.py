@@ -149,7 +149,6 @@ def print_backtest(done: Backtests) -> None:
     for name, error in done.published.intermediate.items():
         say(f"intermediate bytes, {name}: mean error {_percent(error)}")
     errors = done.published.linpack_errors
-    say(
-        f"HPL from one node: mean error {_percent(sum(errors) / len(errors))}, most {_percent(max(errors))}"
-    )
+    mean = _percent(sum(errors) / len(errors))
+    say(f"HPL from one node: mean error {mean}, most {_percent(max(errors))}")
     say(f"Hadoop Pi on another board by 7-zip: mean error {_percent(done.published.board_error)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +19,18 @@ from boardcluster.store.files import DATABASE_NAME
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.searches import search_campaigns
 
-__all__ = ["AskedRun", "own_nodes", "predict_run", "question_of", "reading_archive"]
+__all__ = [
+    "AskedRun",
+    "choose_engine",
+    "own_nodes",
+    "predict_run",
+    "question_of",
+    "reading_archive",
+    "require_size",
+]
 
+_NO_SIZE = ("pi", "netpipe", "submit")
+"""What takes no input whose size is known."""
 _REPLICATION = 3
 """``dfs.replication`` where neither the question nor the profile says another."""
 
@@ -53,6 +63,35 @@ class AskedRun:
     """Properties of the engines."""
     arguments: tuple[str, ...] = ()
     """The user's own program and its arguments."""
+
+
+def choose_engine(workload: str, engine: Engine | None, engines: Sequence[Engine]) -> Engine:
+    """Return the engine that is meant: the named one, or the only one.
+
+    Raises:
+        UsageError: the workload has several, or not that one.
+    """
+    if engine is None and len(engines) != 1:
+        raise UsageError(
+            f"{workload} runs on {' and '.join(engines)}", hint="name one with --engine"
+        )
+    chosen = engine or engines[0]
+    if chosen not in engines:
+        raise UsageError(
+            f"{workload} does not run on {chosen}", hint=f"its engines: {', '.join(engines)}"
+        )
+    return chosen
+
+
+def require_size(workload: str, size_bytes: int | None) -> int:
+    """Return the size; 0 for what takes none.
+
+    Raises:
+        UsageError: the workload needs one.
+    """
+    if size_bytes is None and workload not in _NO_SIZE:
+        raise UsageError(f"how large is the input of {workload}?", hint="give --size, e.g. 4GB")
+    return size_bytes or 0
 
 
 def own_nodes(spec: ClusterSpec | None) -> OwnNodes | None:

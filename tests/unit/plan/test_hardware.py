@@ -35,7 +35,8 @@ def test_the_5b_computes_2_45_times_as_fast_by_7_zip() -> None:
 
 def test_a_rating_is_scaled_by_the_clock_of_the_same_processor() -> None:
     slow, fast = board_rates("rpi-4b-8gb-1500mhz"), board_rates("rpi-4b-8gb-1800mhz")
-    assert slow.cpu_rate and fast.cpu_rate
+    assert slow.cpu_rate
+    assert fast.cpu_rate
     assert fast.cpu_rate / slow.cpu_rate == pytest.approx(1.2)
     assert "scaled by the clock" in slow.cpu_source
     assert "scaled" not in fast.cpu_source
