@@ -48,7 +48,7 @@ class _Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class _Runs:
+class _OtherRuns:
     """Some results and probes, read as a store is."""
 
     results: Sequence[Result]
@@ -91,7 +91,7 @@ def expected_runs(
     for tried in _groups(cells):
         if len(tried) < 2 or len(found) + len(tried) > _CELLS_MOST:
             continue
-        every = _Runs([row for one in tried for row in one.results], probes)
+        every = _OtherRuns([row for one in tried for row in one.results], probes)
         beyond = [
             _expected(_Tried(question=question, results=()), every, nodes)
             for question in _untried([one.question for one in tried])
@@ -100,7 +100,7 @@ def expected_runs(
         if any(row.seconds is not None for row in beyond):
             for one in tried:
                 others = [row for other in tried if other is not one for row in other.results]
-                found.append(_expected(one, _Runs(others, probes), nodes))
+                found.append(_expected(one, _OtherRuns(others, probes), nodes))
         found += beyond
     return tuple(found)
 
@@ -161,7 +161,7 @@ def _untried(tried: Sequence[Question]) -> Iterator[Question]:
             yield one
 
 
-def _expected(asked: _Tried, archive: _Runs, nodes: OwnNodes | None) -> ExpectedRun:
+def _expected(asked: _Tried, archive: _OtherRuns, nodes: OwnNodes | None) -> ExpectedRun:
     answer = predict_question(asked.question, archive, nodes=nodes)
     measured = [
         row.measurement.duration_seconds for row in asked.results if row.measurement is not None

@@ -7,6 +7,7 @@ import pytest
 
 from boardcluster.catalog.published import find_cell, find_table, read_cells, read_index
 from boardcluster.errors import UsageError
+from boardcluster.plan.answer import batch_of
 from boardcluster.plan.feasibility import (
     DISK_SHARE,
     HDFS_SHARES,
@@ -14,6 +15,11 @@ from boardcluster.plan.feasibility import (
     DiskNeed,
     disk_shares,
 )
+from boardcluster.plan.hardware import board_rates, medium_rates
+from boardcluster.plan.learning import learn
+from boardcluster.plan.model import predict_many
+from boardcluster.plan.question import Question
+from boardcluster.records import Engine
 
 TERA = 10**12
 INTERMEDIATE = {"wordcount": "11", "terasort": "13", "grep": "14"}
@@ -66,6 +72,35 @@ def test_hadoop_needs_more_than_the_disks_for_a_terabyte(workload: str) -> None:
     """Its intermediate data alone is over four times its input (2026 paper, Tables 11 and 13)."""
     assert not need(workload, "Hadoop", 1).fits
     assert need(workload, "Hadoop", 1, disk_bytes=1e12).fits
+
+
+@pytest.mark.parametrize("tera", [1, 2])
+@pytest.mark.parametrize("engine", [Engine.SPARK, Engine.MAPREDUCE])
+@pytest.mark.parametrize("workload", ["wordcount", "terasort"])
+def test_the_learned_model_gives_the_papers_verdicts(
+    workload: str, engine: Engine, tera: int
+) -> None:
+    board, medium = "rpi-5b-8gb-2400mhz", "sk-hynix-gold-p31-500gb"
+    question = Question(
+        workload=workload,
+        engine=engine,
+        size_bytes=tera * TERA,
+        workers=8,
+        board=board,
+        medium=medium,
+        replication=1,
+    )
+    model = learn([board_rates(board)], [medium_rates(medium)], keys=[(workload, engine)])
+    answer = predict_many(model, batch_of(question))
+    row = DiskNeed(
+        size_bytes=tera * TERA,
+        shares=HDFS_SHARES[workload],
+        intermediate_bytes=float(answer.intermediate_bytes[0]),
+        replication=1,
+        workers=8,
+        disk_bytes=500e9,
+    )
+    assert row.fits is (engine is Engine.SPARK and did_end(workload, tera))
 
 
 def test_what_spark_needs_for_a_terabyte_is_what_the_paper_leads_to_expect() -> None:
