@@ -27,7 +27,7 @@ from boardcluster import errors
 from boardcluster.cli.app import app
 from boardcluster.doctor import check_names, checks, load_check
 from boardcluster.factors import FACTORS, Acts
-from boardcluster.plan.calibration import Calibration, calibration_text
+from boardcluster.plan.calibration import IntervalCalibration, calibration_text
 from boardcluster.plan.learning import BACKTESTS, held_out_cells
 from boardcluster.plan.scoreboard import published_scoreboard
 from boardcluster.report.compared import COMPARISON
@@ -365,7 +365,7 @@ def main() -> int:
     pages = {path: path.read_text() for folder in folders for path in sorted(folder.glob("*.md"))}
     there = {name for text in pages.values() for name in _PART.findall(text)}
     stale = {path: new for path, text in pages.items() if (new := written(text)) != text}
-    held_out = calibration_text(Calibration.of(held_out_cells()))
+    held_out = calibration_text(IntervalCalibration.of(held_out_cells()))
     if not BACKTESTS.exists() or BACKTESTS.read_text() != held_out:
         stale[BACKTESTS] = held_out
     for name in sorted(set(parts()) - there):

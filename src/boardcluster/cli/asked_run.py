@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boardcluster.cli.options import parse_size_option
+from boardcluster.cli.predict_options import HardwareOptions, JobOptions, LearningOptions
 from boardcluster.errors import UsageError
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.queries.backtests import Backtests, run_backtests
@@ -49,20 +51,10 @@ def _spec(home: Path) -> ClusterSpec | None:
 
 def one(
     home: Path,
-    *,
     workload: str,
-    engine: Engine | None,
-    size_bytes: int | None,
-    workers: int | None,
-    board: str | None,
-    medium: str | None,
-    replication: int | None,
-    link: str | None,
-    profile: str,
-    parameters: Sequence[str],
-    setting: Sequence[str],
-    program: tuple[str, ...],
-    mixed: bool,
+    job: JobOptions,
+    hardware: HardwareOptions,
+    learning: LearningOptions,
 ) -> RuntimePrediction:
     """Answer one question.
 
@@ -70,24 +62,25 @@ def one(
         UsageError: an option is wrong or missing.
     """
     engines, defaults, known = _engines(workload)
-    chosen = choose_engine(workload, engine, engines)
-    named = board is not None and (medium is not None or chosen is Engine.MPI)
-    spec = None if named and workers is not None else _spec(home)
+    chosen = choose_engine(workload, job.engine, engines)
+    size_bytes = require_size(workload, parse_size_option(with_unit(job.size)))
+    named = hardware.board and (hardware.medium or chosen is Engine.MPI)
+    spec = None if named and hardware.workers else _spec(home)
     asked = AskedRun(
         workload=workload,
         engine=chosen,
-        size_bytes=require_size(workload, size_bytes),
-        workers=workers,
-        board=board,
-        medium=medium,
-        replication=replication,
-        link_bits_per_second=_rate(link),
-        profile=profile,
-        parameters=dict(_parameter(workload, text, known) for text in parameters),
-        settings=_settings(setting),
-        arguments=program,
+        size_bytes=size_bytes,
+        workers=hardware.workers,
+        board=hardware.board,
+        medium=hardware.medium,
+        replication=job.replication,
+        link_bits_per_second=_rate(hardware.link),
+        profile=learning.profile,
+        parameters=dict(_parameter(workload, text, known) for text in job.parameters or ()),
+        settings=_settings(job.setting or ()),
+        arguments=tuple(job.program or ()),
     )
-    return predict_run(asked, home, spec, defaults=defaults, mixed=mixed)
+    return predict_run(asked, home, spec, defaults=defaults, mixed=learning.mixed)
 
 
 def _engines(workload: str) -> tuple[tuple[Engine, ...], dict[str, str], tuple[str, ...]]:
@@ -107,7 +100,7 @@ def _rate(link: str | None) -> int | None:
     try:
         return parse_rate(link)
     except ValueError as error:
-        raise UsageError(f"--link: {error}", hint="for example --link 1Gbps") from error
+        raise UsageError(f"--link: {error}", hint='for example --link "1 Gbit/s"') from error
 
 
 def _parameter(workload: str, text: str, known: Sequence[str]) -> tuple[str, str]:

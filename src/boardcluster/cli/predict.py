@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from boardcluster.cli.console import print_json
-from boardcluster.cli.options import (
-    CacheOption,
-    ChosenCluster,
-    JsonOption,
-    SettingOption,
-    cache_folder,
-    parse_size_option,
-)
+from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cache_folder
+from boardcluster.cli.predict_options import HardwareOptions, JobOptions, LearningOptions
 from boardcluster.cli.show_predict import (
     print_backtest,
     print_campaign_prediction,
@@ -23,9 +18,10 @@ from boardcluster.cli.show_predict import (
     unknown_error,
 )
 from boardcluster.errors import UsageError
-from boardcluster.records import Engine
 
 __all__ = ["EPILOG", "command"]
+
+_Found = TypeVar("_Found")
 
 EPILOG = (
     "Examples: boardcluster predict terasort --engine spark --size 4GB --workers 8"
@@ -37,46 +33,12 @@ EPILOG = (
 
 def command(
     at: ChosenCluster,
+    job: JobOptions,
+    hardware: HardwareOptions,
+    learning: LearningOptions,
     target: Annotated[
         str, typer.Argument(metavar="[WORKLOAD|FILE]", help="A workload, or a campaign file.")
     ] = "",
-    engine: Annotated[
-        Engine | None, typer.Option(help="The engine. Default: the workload's only one.")
-    ] = None,
-    size: Annotated[str | None, typer.Option(help="Input size with its unit, e.g. 4GB.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Workers. Default: the cluster's.")
-    ] = None,
-    board: Annotated[
-        str | None,
-        typer.Option(help="A board of the catalog, or a TOML file. Default: the cluster's."),
-    ] = None,
-    medium: Annotated[
-        str | None,
-        typer.Option(help="A medium of the catalog, or a TOML file. Default: the cluster's."),
-    ] = None,
-    replication: Annotated[
-        int | None, typer.Option(min=1, max=512, help="Copies of each block. Default: 3.")
-    ] = None,
-    link: Annotated[
-        str | None, typer.Option(help="Rate of a worker's link. Default: the cluster's, or 1Gbps.")
-    ] = None,
-    profile: Annotated[
-        str, typer.Option(help="Learn from own runs with this profile.", show_default=False)
-    ] = "",
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
-    ] = None,
-    setting: SettingOption = None,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(help="Of `submit`: your program and its arguments; repeat for each."),
-    ] = None,
-    mixed: Annotated[
-        bool,
-        typer.Option("--mixed", help="Learn also from other versions, security modes, settings."),
-    ] = False,
     backtest: Annotated[
         bool, typer.Option("--backtest", help="Show how good predictions are, by holding out runs.")
     ] = False,
@@ -94,43 +56,24 @@ def command(
     if backtest:
         if target:
             raise UsageError("--backtest takes no workload", hint="leave one of them out")
-        done = asked_run.backtests(home)
-        if as_json:
-            print_json(done)
-        else:
-            print_backtest(done)
-        return
-    if not target:
+        _show(asked_run.backtests(home), print_backtest, as_json=as_json)
+    elif not target:
         raise UsageError(
             "predict needs a workload or a campaign file",
             hint="for example `boardcluster predict terasort --engine spark --size 4GB`",
         )
-    if target.endswith(".toml"):
+    elif target.endswith(".toml"):
         found = asked_run.campaign(home, Path(target), cache=cache_folder(cache))
-        if as_json:
-            print_json(found)
-        else:
-            print_campaign_prediction(found)
-        return
-    answer = asked_run.one(
-        home,
-        workload=target,
-        engine=engine,
-        size_bytes=parse_size_option(asked_run.with_unit(size)),
-        workers=workers,
-        board=board,
-        medium=medium,
-        replication=replication,
-        link=link,
-        profile=profile,
-        parameters=parameters or (),
-        setting=setting or (),
-        program=tuple(program or ()),
-        mixed=mixed,
-    )
-    if as_json:
-        print_json(answer)
+        _show(found, print_campaign_prediction, as_json=as_json)
     else:
-        print_prediction(answer)
-    if not answer.is_known:
-        raise unknown_error(answer)
+        answer = asked_run.one(home, target, job, hardware, learning)
+        _show(answer, print_prediction, as_json=as_json)
+        if not answer.is_known:
+            raise unknown_error(answer)
+
+
+def _show(found: _Found, print_it: Callable[[_Found], object], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    else:
+        print_it(found)

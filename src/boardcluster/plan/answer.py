@@ -32,7 +32,12 @@ from boardcluster.plan.residual import residual_of
 from boardcluster.plan.series import distances
 from boardcluster.units import format_bytes
 
-__all__ = ["answer_question", "batch_of"]
+__all__ = [
+    "answer_question",
+    "batch_of",
+    "time_shares",
+    "work_of",
+]
 
 _LEAST_NARROWING = 0.7
 """A run that leaves more of the interval than this is not worth making."""

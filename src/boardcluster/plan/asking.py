@@ -23,7 +23,14 @@ from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import Question
 from boardcluster.records import Engine, ProbeRun, Result
 
-__all__ = ["RUNS_MOST", "OwnNodes", "RunArchive", "model_for", "predict_question"]
+__all__ = [
+    "RUNS_MOST",
+    "OwnNodes",
+    "RunArchive",
+    "is_published",
+    "model_for",
+    "predict_question",
+]
 
 RUNS_MOST = 500
 """Of one workload and engine the newest runs are learned from; older ones change nothing."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from boardcluster.plan.prediction import PREDICTION_COVERAGE, BacktestAtDistance
 
-__all__ = ["Calibration", "HeldOut", "calibration_text", "read_calibration"]
+__all__ = ["IntervalCalibration", "HeldOut", "calibration_text", "read_calibration"]
 
 _COLUMNS = (
     *("series", "protocol", "fold", "inside", "log_error", "spread"),
@@ -77,7 +77,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class IntervalCalibration:
     """What turns an uncertainty into an interval."""
 
     cells: HeldOut
@@ -86,7 +86,7 @@ class Calibration:
     """Of each, whether its measured time was in the interval that the other series gave it."""
 
     @classmethod
-    def of(cls, cells: HeldOut) -> Calibration:
+    def of(cls, cells: HeldOut) -> IntervalCalibration:
         """Make one; each cell is judged by the cells of all other series."""
         inside = np.zeros(len(cells), dtype=bool)
         for series in np.unique(cells.series):
@@ -140,7 +140,7 @@ class Calibration:
         )
 
 
-def calibration_text(calibration: Calibration) -> str:
+def calibration_text(calibration: IntervalCalibration) -> str:
     """Return a calibration as CSV; ``read_calibration`` reads it back."""
     cells = calibration.cells
     folds, fold = np.unique(cells.fold, return_inverse=True)
@@ -162,7 +162,7 @@ def calibration_text(calibration: Calibration) -> str:
     return out.getvalue()
 
 
-def read_calibration(path: Path) -> Calibration:
+def read_calibration(path: Path) -> IntervalCalibration:
     """Read a calibration.
 
     Raises:
@@ -182,4 +182,4 @@ def read_calibration(path: Path) -> Calibration:
         spread=numbers[:, 1],
         distance=numbers[:, 2:],
     )
-    return Calibration(cells=cells, inside=texts[:, 3] == "1")
+    return IntervalCalibration(cells=cells, inside=texts[:, 3] == "1")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from boardcluster.errors import SpecError
 from boardcluster.plan.backtest import TIE, hold_out, joined
-from boardcluster.plan.calibration import Calibration, HeldOut, read_calibration
+from boardcluster.plan.calibration import IntervalCalibration, HeldOut, read_calibration
 from boardcluster.plan.hardware import (
     BoardRates,
     MediumRates,
@@ -40,8 +40,12 @@ from boardcluster.records import Engine
 __all__ = [
     "KEPT_ASIDE",
     "held_out_cells",
+    "intermediate_kin",
+    "kept_aside",
     "learn",
     "own_hardware",
+    "own_held_out",
+    "prior_words",
     "published_calibration",
     "published_series",
     "series_data",
@@ -136,7 +140,7 @@ def kept_aside() -> HeldOut:
 
 
 @cache
-def published_calibration() -> Calibration:
+def published_calibration() -> IntervalCalibration:
     """Return the calibration by the published series, as it was written down.
 
     Raises:
@@ -207,7 +211,7 @@ def learn(
                 learned = replace(learned, sources=(*learned.sources, *(said or {}).get(key, ())))
             series[key] = learned
             if cells:
-                calibration = Calibration.of(joined([calibration.cells, *cells]))
+                calibration = IntervalCalibration.of(joined([calibration.cells, *cells]))
     return RuntimeModel(
         boards=known_boards, media=known_media, series=series, calibration=calibration
     )

@@ -20,6 +20,8 @@ import numpy as np
 from boardcluster.catalog.published import read_cells, read_index
 
 __all__ = [
+    "PUBLISHED_BOARD",
+    "PUBLISHED_LINK_BITS_PER_SECOND",
     "LinpackModel",
     "LinpackRun",
     "fit_linpack",

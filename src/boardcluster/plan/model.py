@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from boardcluster.plan.calibration import Calibration
+from boardcluster.plan.calibration import IntervalCalibration
 from boardcluster.plan.hardware import BoardRates, MediumRates
 from boardcluster.plan.intermediate import IntermediateCurve
 from boardcluster.plan.observations import GIGABYTE, WorkArrays, amount_of
@@ -20,7 +20,16 @@ from boardcluster.plan.spill import SpillRule, spill_rule
 from boardcluster.records import Engine
 from boardcluster.units import MIB
 
-__all__ = ["LearnedSeries", "RuntimeModel", "memory_need_bytes", "predict_many", "reach_of"]
+__all__ = [
+    "LearnedSeries",
+    "RuntimeModel",
+    "crosses",
+    "intermediate_of",
+    "memory_need_bytes",
+    "predict_many",
+    "reach_of",
+    "short_of_memory",
+]
 
 _NORMAL_90 = 1.645
 """Half the width of a normal distribution's middle 90 %, in standard deviations."""
@@ -100,7 +109,7 @@ class RuntimeModel:
     """Media that may be asked for, by name."""
     series: Mapping[tuple[str, Engine], LearnedSeries]
     """By workload and engine."""
-    calibration: Calibration
+    calibration: IntervalCalibration
     """What turns an uncertainty into an interval."""
 
 
@@ -123,18 +132,7 @@ def predict_many(model: RuntimeModel, questions: QuestionBatch) -> PredictionBat
     count = len(questions.size_bytes)
     learned = model.series.get((questions.workload, questions.engine))
     if learned is None:
-        nothing = np.full(count, np.nan)
-        return PredictionBatch(
-            median_seconds=nothing,
-            low_seconds=nothing,
-            high_seconds=nothing,
-            intermediate_bytes=nothing,
-            high_intermediate_bytes=nothing,
-            joules=nothing,
-            high_joules=nothing,
-            known=np.zeros(count, dtype=bool),
-            reason=np.full(count, str(UnknownReason.NO_DATA)),
-        )
+        return _nothing(count)
     boards = [model.boards.get(name) for name in questions.boards]
     media = [model.media.get(name) for name in questions.media]
     cpu = _looked_up([learned.cpu_rate(row) for row in boards], questions.board)
@@ -188,6 +186,22 @@ def predict_many(model: RuntimeModel, questions: QuestionBatch) -> PredictionBat
         high_joules=joules * np.exp(further) * empty,
         known=reason == "",
         reason=reason,
+    )
+
+
+def _nothing(count: int) -> PredictionBatch:
+    """Answer where nothing was learned."""
+    nothing = np.full(count, np.nan)
+    return PredictionBatch(
+        median_seconds=nothing,
+        low_seconds=nothing,
+        high_seconds=nothing,
+        intermediate_bytes=nothing,
+        high_intermediate_bytes=nothing,
+        joules=nothing,
+        high_joules=nothing,
+        known=np.zeros(count, dtype=bool),
+        reason=np.full(count, str(UnknownReason.NO_DATA)),
     )
 
 

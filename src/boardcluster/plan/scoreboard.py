@@ -15,7 +15,7 @@ from boardcluster.plan.backtest import (
     joined,
     scores,
 )
-from boardcluster.plan.calibration import Calibration
+from boardcluster.plan.calibration import IntervalCalibration
 from boardcluster.plan.hardware import board_rates, medium_rates
 from boardcluster.plan.intermediate import fit_intermediate, published_intermediate
 from boardcluster.plan.learning import (
@@ -94,7 +94,7 @@ def published_scoreboard() -> Scoreboard:
             for part in hold_out(key, data, rule, tie=ties[key])
         ]
     )
-    calibration = Calibration.of(cells)
+    calibration = IntervalCalibration.of(cells)
     away = kept_aside()
     predicted = np.exp(-away.log_error)
     errors, count = _other_board()

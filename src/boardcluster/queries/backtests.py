@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.plan.backtest import ProtocolScore, joined, scores
-from boardcluster.plan.calibration import Calibration
+from boardcluster.plan.calibration import IntervalCalibration
 from boardcluster.plan.learning import held_out_cells, own_held_out
 from boardcluster.plan.own_runs import observation_of, own_groups
 from boardcluster.plan.scoreboard import Scoreboard, published_scoreboard
@@ -54,5 +54,5 @@ def run_backtests(home: Path | None) -> Backtests:
     if not parts:
         return Backtests(published=published_scoreboard(), own=())
     own = joined(parts)
-    inside = Calibration.of(joined([held_out_cells(), own])).inside
+    inside = IntervalCalibration.of(joined([held_out_cells(), own])).inside
     return Backtests(published=published_scoreboard(), own=scores(own, inside[-len(own) :]))

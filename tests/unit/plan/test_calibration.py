@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boardcluster.plan.calibration import (
-    Calibration,
+    IntervalCalibration,
     HeldOut,
     calibration_text,
     read_calibration,
@@ -36,14 +36,14 @@ def near_and_far() -> HeldOut:
 
 
 def test_an_interval_reaches_as_far_as_nine_in_ten_errors_at_its_distance() -> None:
-    known = Calibration(cells=near_and_far(), inside=np.ones(100, bool))
+    known = IntervalCalibration(cells=near_and_far(), inside=np.ones(100, bool))
     near, far = known.factor(np.array([[0.0, 0, 0, 0], [np.log(4), 0, 0, 0]]))
     assert near * 0.1 == pytest.approx(0.046, abs=0.002)
     assert far * 0.1 == pytest.approx(0.46, abs=0.02)
 
 
 def test_farther_than_every_cell_is_as_the_farthest() -> None:
-    known = Calibration(cells=near_and_far(), inside=np.ones(100, bool))
+    known = IntervalCalibration(cells=near_and_far(), inside=np.ones(100, bool))
     far, beyond = known.factor(np.array([[np.log(4), 0, 0, 0], [9.0, 0, 0, 0]]))
     assert beyond == pytest.approx(far, rel=0.05)
 
@@ -60,7 +60,7 @@ def test_cells_of_one_fit_count_as_fewer_and_widen_the_interval() -> None:
         distance=distance,
     )
     wide, narrow = (
-        Calibration(cells=found, inside=np.ones(30, bool)).factor(np.zeros((1, 4)))[0]
+        IntervalCalibration(cells=found, inside=np.ones(30, bool)).factor(np.zeros((1, 4)))[0]
         for found in (together, alone)
     )
     assert wide > narrow
@@ -75,13 +75,13 @@ def test_a_series_is_judged_by_the_others() -> None:
             for name in ("series", "protocol", "fold", "log_error", "spread", "distance")
         }
     )
-    inside = Calibration.of(both).inside
+    inside = IntervalCalibration.of(both).inside
     assert inside[:20].all()
     assert not inside[20:].any()
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
-    known = Calibration(cells=near_and_far(), inside=np.arange(100) % 2 == 0)
+    known = IntervalCalibration(cells=near_and_far(), inside=np.arange(100) % 2 == 0)
     path = tmp_path / "cells.csv"
     path.write_text(calibration_text(known))
     again = read_calibration(path)
