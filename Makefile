@@ -51,9 +51,10 @@ unit: dev
 tidy: dev
 	@$(PYTEST) tests/tidy -n 2
 
-# Clusters side by side, and then one by one what measures this machine.
+# Clusters side by side, one more than there are cores because they wait a lot; and then one by
+# one what measures this machine.
 integration: dev jar
-	@$(PYTEST) tests/integration -m "not alone and not soak" -n 2 --dist loadfile
+	@$(PYTEST) tests/integration -m "not alone and not soak" -n 3 --dist loadfile --no-loadscope-reorder
 	@$(PYTEST) tests/integration -m "alone and not soak"
 
 bench: venv jar

@@ -24,7 +24,7 @@ from boardcluster.campaign.purchase import (
 )
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.campaign.tune import TuneOutcome, run_tuning
-from boardcluster.campaign.tune_order import PAIRS_LEAST, TuneOrder
+from boardcluster.campaign.tune_order import TuneOrder
 from boardcluster.campaign.upkeep import bring_up, take_down
 from boardcluster.cluster.folders import (
     again,
@@ -274,7 +274,7 @@ class Cluster:
         arguments: Sequence[str] = (),
         main: str = "",
         base: str = "",
-        pairs: int = PAIRS_LEAST,
+        pairs: int | None = None,
         seed: int | None = None,
         out: AnyPath | None = None,
         tainted: bool = False,
@@ -294,7 +294,7 @@ class Cluster:
             arguments: for a program: its arguments; ``{run}`` in one is another name each time.
             main: for a Spark jar: its main class.
             base: the profile to set things on top of; empty for the cluster's.
-            pairs: fewest pairs of the proof, at least 5.
+            pairs: fewest pairs of the proof, at least 5; None for 5.
             seed: seed of all that is drawn; None for another one each time.
             out: the profile to write; None for a file in the state folder.
             tainted: whether pairs that were too disturbed count, too.

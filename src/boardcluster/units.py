@@ -7,11 +7,11 @@ it is parsed again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from fractions import Fraction
 
+from boardcluster.foreign import json_text
 from boardcluster.records import Energy
 
 __all__ = [
@@ -55,7 +55,7 @@ _SHOWN_CHARACTERS = 40
 
 def _quoted(text: str) -> str:
     short = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
-    return json.dumps(short, ensure_ascii=False)
+    return json_text(short)
 
 
 def _spellings(units: Mapping[str, int]) -> dict[str, int]:

@@ -6,6 +6,7 @@ limits it, is marked ``alone`` and runs by itself (see the Makefile).
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -18,6 +19,11 @@ from typing import Any
 import pytest
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
+from boardcluster.datasets.airline import prepare_airline
+from boardcluster.fetch.cache import no_progress
+from boardcluster.services.install import Installation, install
+from boardcluster.services.java import provide_java
+from boardcluster.services.pair import load_pair, pair_ids
 from tests.boards import SYSTEM_PATH
 from tests.quick_java import make_java_home
 
@@ -33,8 +39,20 @@ WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 """Set by pytest-xdist in each of its processes, and so in all that they start."""
 
 
+LONGEST_FIRST = (
+    *("test_boards_cluster", "test_campaign", "test_cluster", "test_variants", "test_tune"),
+    *("test_faults", "test_tutorial", "test_local", "test_starts", "test_settings", "test_python"),
+)
+"""Modules that take minutes. Side by side they begin first, so that none is left to end alone."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip, and count, what needs root; in CI, which has root, nothing may be skipped."""
+    """Begin with the longest; skip, and count, what needs root.
+
+    In CI, which has root, nothing may be skipped.
+    """
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     needing = [item for item in items if item.get_closest_marker("needs_root")]
     if os.geteuid() == 0 or not needing:
         return
@@ -49,6 +67,26 @@ def cache() -> Path:
     """The user's own cache: fetched once per machine, as a user would have it."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "boardcluster"
+
+
+@pytest.fixture(scope="session")
+def installed(cache: Path) -> Callable[[str], Installation]:
+    """Install an engine pair in the cache as `up` does, unless it is there."""
+
+    @functools.cache
+    def install_pair(pair_id: str) -> Installation:
+        pair = load_pair(pair_id)
+        java = provide_java(pair, cache=cache)
+        return install(pair, java, cache=cache, progress=no_progress)
+
+    return install_pair
+
+
+@pytest.fixture(scope="session")
+def fetched(cache: Path, installed: Callable[[str], Installation]) -> None:
+    """Fetch what a driver needs that reaches nothing but its boards."""
+    installed(pair_ids()[0])
+    prepare_airline(size_bytes=1_000_000, cache=cache, progress=no_progress)
 
 
 @pytest.fixture(scope="session")

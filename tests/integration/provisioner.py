@@ -6,6 +6,7 @@ The request stands on standard input: the verb, the node, the cluster. The chang
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from dataclasses import asdict
@@ -68,7 +69,8 @@ def main() -> None:
     known_hosts = Path(request["known_hosts"])
     if not known_hosts.exists():
         trust(known_hosts, [key for key in learn([name]).values() if isinstance(key, HostKey)])
-    with tempfile.TemporaryDirectory(prefix="bc-") as control:
+    # Named as drivers name theirs, which remove what killed ones left.
+    with tempfile.TemporaryDirectory(prefix=f"bc-{os.getpid()}-") as control:
         route = SshRoute(host=name, known_hosts=known_hosts, control=Path(control))
         remote = SshRemote(name, route, user="root", jobs="/run/boardcluster")
         try:

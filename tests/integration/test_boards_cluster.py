@@ -103,7 +103,7 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Lab]:
+def lab(tmp_path_factory: pytest.TempPathFactory, cache: Path, fetched: None) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("boards")
     with Boards(COUNT, folder=folder, subnet=SUBNET) as boards:
         yield Lab(boards, folder / "home", cache)

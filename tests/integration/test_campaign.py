@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import shutil
 import signal
 import subprocess
@@ -107,6 +108,24 @@ def attempts_of(program: Cli, campaign: str) -> list[dict[str, Any]]:
     return [row["attempt"] for row in rows]
 
 
+def is_unwatched(attempt: dict[str, Any]) -> bool:
+    """Whether this machine was too busy for agents to watch a run of a second or two."""
+    return bool(attempt["reason"].startswith("telemetry: "))
+
+
+def finish(program: Cli, file: str) -> Any:
+    """Resume a campaign to its end; again if runs could not be watched, and for nothing else."""
+    for _ in range(3):
+        with program.start("run", file, "--resume", "--json") as process:
+            out, told = process.communicate(timeout=600)
+        done = json.loads(out)
+        bad = [row["attempt"] for row in done["results"] if row["attempt"]["state"] != "ok"]
+        if not bad:
+            break
+        assert all(map(is_unwatched, bad)), f"{told}\n{bad}"
+    return done
+
+
 @pytest.mark.parametrize(
     ("name", "points"),
     [("points", POINTS), pytest.param("every-point", EVERY_POINT, marks=pytest.mark.soak)],
@@ -120,10 +139,11 @@ def test_killed_at_commit_points_the_results_are_the_same(
     file = written(tmp_path, QUICK.format(name=name, repetitions=planned))
     for number, point in enumerate(points):
         kill_at(site, point, file, *(("--resume",) if number else ()))
-    done = site.json("run", file, "--resume")
+    done = finish(site, file)
     assert done["summary"]["ok"] == done["summary"]["planned"] == planned
 
     attempts = attempts_of(site, done["campaign"]["id"])
+    unwatched = sum(is_unwatched(row) for row in attempts)
     by_trial: dict[str, list[str]] = {}
     for attempt in attempts:
         by_trial.setdefault(attempt["trial_id"], []).append(attempt["state"])
@@ -131,7 +151,8 @@ def test_killed_at_commit_points_the_results_are_the_same(
     for trial, states in by_trial.items():
         assert states[-1] == "ok", trial
         assert set(states[:-1]) <= {"invalid"}, trial
-    assert len(attempts) <= planned + len(points), "a kill may cost one attempt and no more"
+    most = planned + len(points) + unwatched
+    assert len(attempts) <= most, "a kill may cost one attempt and no more"
     assert still_running(site) == []
     site("results", "--rebuild")
     assert attempts_of(site, done["campaign"]["id"]) == attempts
@@ -295,6 +316,11 @@ def test_what_a_worker_cannot_hold_or_schedule_or_write(
     program = cli(tmp_path / "home")
     try:
         program("init", "--workers", "1", "--subnet", "198.18.208.0/24")
+        # YARN looks at disks every two minutes by itself; a job may wait for a full one for ever.
+        with (program.home / "cluster.toml").open("a") as stream:
+            stream.write(
+                '\n[settings]\n"yarn.nodemanager.disk-health-checker.interval-ms" = 5000\n'
+            )
         program("up")
         oom = program_of_mine(program, "-Dmapreduce.task.io.sort.mb=1500", timeout=120)
         assert oom["state"] == "failed"
@@ -354,7 +380,11 @@ def broken_in_mid_run(program: Cli, fault: Callable[[], object]) -> dict[str, An
         wait_until(lambda: submissions() != before, seconds=60, what="the job")
         time.sleep(7)
         fault()
-        _, err = process.communicate(timeout=300)
+        try:
+            _, err = process.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # or `with` would wait for it without an end
+            raise
     assert process.returncode == 7, err
     row: dict[str, Any] = program.json("results")["results"][-1]
     assert row["attempt"]["state"] == "invalid"

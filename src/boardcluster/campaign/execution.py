@@ -14,13 +14,14 @@ from pathlib import Path, PurePosixPath
 from boardcluster.campaign.spans import EngineSpans, Span
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, StalledError
+from boardcluster.foreign import bounded_lines
 from boardcluster.records import Engine, NodeSpec, TaskRecord
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
 from boardcluster.remote.node_rpc import end_marked
-from boardcluster.services.board_archives import REFUSED_ON_BOARDS, refuse_on_boards
 from boardcluster.services.conf import render_node
-from boardcluster.services.jvm import crash_words, refuse_job_archive, uses_archive
+from boardcluster.services.job_crashes import consequence_of_crash, starts_with_archive
+from boardcluster.services.jvm import crash_words
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import (
@@ -90,9 +91,9 @@ class SubmissionOutcome:
     """The driver's monotonic clock just before the submission."""
     engine: EngineSpans = field(default_factory=EngineSpans, compare=False)
     """When those were at work that have a begin and an end."""
-    refused_archive: str = ""
-    """The class-data archive that later jobs do without, since a JVM of this one crashed with it;
-    empty where none did. The failure then says nothing about the job."""
+    lost_archive: bool = False
+    """Whether later jobs do without a class-data archive, since a JVM of this one crashed with it.
+    The failure then says nothing about the job."""
 
     @property
     def failure(self) -> str:
@@ -279,6 +280,7 @@ class Execution:
         record = {"argv": redact(command), "env": self.environment, "node": self._node}
         (self._folder / "command.json").write_text(json.dumps(record, indent=1))
         earlier = self._known()
+        had_archive = starts_with_archive(self._live, self._engine)
         dilation = self._live.layout.dilation
         started_seconds, began_wall_seconds = time.monotonic(), time.time()
         try:
@@ -304,7 +306,7 @@ class Execution:
             raise
         outcome = self._gather(done.duration_seconds, done.returncode, earlier)
         if outcome.failure:
-            outcome = self._without_archive(outcome)
+            outcome = self._explained(outcome, had_archive=had_archive)
         engine = replace(outcome.engine, began_wall_seconds=began_wall_seconds)
         return replace(outcome, started_seconds=started_seconds, engine=engine)
 
@@ -391,37 +393,25 @@ class Execution:
         )
         for log in (self.stderr, *sorted(path for paths in logs for path in paths)):
             with log.open(errors="replace") as stream:
-                if found := next((line.strip() for line in stream if _OOM.search(line)), ""):
+                if found := next(
+                    (line.strip() for line in bounded_lines(stream) if _OOM.search(line)), ""
+                ):
                     return f"{found} {words}".strip()
         return words
 
-    def _without_archive(self, outcome: SubmissionOutcome) -> SubmissionOutcome:
-        """Have later jobs do without the class-data archive if a JVM of a failed one crashed."""
+    def _explained(self, outcome: SubmissionOutcome, *, had_archive: bool) -> SubmissionOutcome:
+        """Say of a failed job that a JVM crashed; if it had an archive, later ones do without."""
         of_containers = (self._folder.glob(f"containers/*/*/{name}") for name in _PRINTED)
         for log in (self.stdout, self.stderr, *sorted(itertools.chain(*of_containers))):
             with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
-                if words := crash_words(stream):
-                    name = self._refuse_archive(words)
-                    why = f"a JVM crashed ({words})"
-                    if name:
-                        why += f"; later jobs start without {name}"
+                if words := crash_words(bounded_lines(stream)):
+                    then = ""
+                    if had_archive:
+                        then = consequence_of_crash(self._live, self._engine, words)
+                    why = f"a JVM crashed ({words})" + (f"; {then}" if then else "")
                     diagnostics = f"{why}; {outcome.diagnostics}"
-                    return replace(outcome, diagnostics=diagnostics, refused_archive=name)
+                    return replace(outcome, diagnostics=diagnostics, lost_archive=bool(then))
         return outcome
-
-    def _refuse_archive(self, reason: str) -> str:
-        """Refuse the class-data archive that jobs like this one use; return its name, if any."""
-        live = self._live
-        if live.layout.shares_files:
-            name = refuse_job_archive(live.layout, self._engine, reason)
-            return f"the class-data archive {name}" if name else ""
-        mark = live.home / "conf" / REFUSED_ON_BOARDS
-        if mark.exists() or not uses_archive(live.layout, self._engine):
-            return ""
-        if refuse_on_boards(live.as_root, live.layout.archives, reason):
-            with contextlib.suppress(OSError):
-                mark.write_text(reason)
-        return "the class-data archives of these boards, which the next `up` takes from all"
 
     def _ended_applications(
         self, exit_status: int, earlier: frozenset[str]

@@ -23,8 +23,7 @@ from boardcluster.records import (
     NodeTwin,
 )
 from boardcluster.remote.local import LocalRemote
-from boardcluster.services.archive import ARCHIVES, refused_archives
-from boardcluster.services.board_archives import REFUSED_ON_BOARDS
+from boardcluster.services.job_crashes import lost_archives
 from boardcluster.services.operation import LiveCluster
 from boardcluster.units import format_bytes, format_rate
 
@@ -131,12 +130,7 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
 
 def _config_sha256(live: LiveCluster) -> str:
     """The hash of the configuration, and of the class-data archives that were refused since."""
-    known, written = live.state.config_sha256, live.home / "conf"
-    if not written.is_dir():
-        return known
-    lost = refused_archives(live.layout.archives, since_seconds=written.stat().st_mtime)
-    if (written / REFUSED_ON_BOARDS).exists():
-        lost = set(ARCHIVES)
+    known, lost = live.state.config_sha256, lost_archives(live)
     said = " ".join([known, *sorted(lost)])
     return hashlib.sha256(said.encode()).hexdigest() if lost else known
 

@@ -2,8 +2,9 @@
 
 HDFS misses a DataNode after 630 s and YARN a NodeManager after 600 s, by their own defaults. So the
 master tries, every few seconds, the ports that the cluster's own traffic uses: a daemon that ended
-refuses, a node that is off or cut from the network does not answer. On nodes that are slower than
-their boards by a dilation, all its times are so many times longer.
+refuses, a node that is off or cut from the network does not answer. Less often it asks YARN which
+nodes get no more work, because a disk is full or broken: a job may wait for such a node for ever.
+On nodes that are slower than their boards by a dilation, all its times are so many times longer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from boardcluster.errors import BoardclusterError
@@ -20,6 +22,7 @@ from boardcluster.remote.node_rpc import Reached, Reaching, reach
 from boardcluster.services.daemons import daemons_of
 from boardcluster.services.layout import PORTS
 from boardcluster.services.operation import LiveCluster
+from boardcluster.services.yarn import unhealthy_nodes
 
 __all__ = ["Heartbeat", "lost_now"]
 
@@ -29,6 +32,8 @@ _FIRST_LOOK_SECONDS = 2.0
 _SECOND_LOOK_SECONDS = 2.5
 _PAUSE_SECONDS = 1.0
 _PATIENCE_BEATS = 3
+_HEALTH_BEATS = 5
+"""YARN is asked at every fifth beat: it looks at disks only every two minutes itself."""
 _JOIN_SECONDS = 15.0
 _CANNOT_ASK = (BoardclusterError, OSError, ValueError)
 """What asking a node can raise; ValueError means that its answer was cut."""
@@ -142,6 +147,7 @@ class Heartbeat:
         on_loss: called once, from the watching thread, with what was lost in words.
         interval_seconds: pause between two beats, in seconds of the boards.
         wait: waits so many seconds and tells whether the block has ended.
+        unhealthy: names what YARN gives no more work to; None asks it.
 
     Attributes:
         lost: what was lost in words; empty if nothing was.
@@ -154,7 +160,9 @@ class Heartbeat:
         on_loss: Callable[[str], None],
         interval_seconds: float = 4.0,
         wait: Callable[[float], bool] | None = None,
+        unhealthy: Callable[[], Sequence[str]] | None = None,
     ) -> None:
+        self._unhealthy = unhealthy or partial(unhealthy_nodes, live.layout, live.master)
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
         self._live = live
@@ -173,11 +181,14 @@ class Heartbeat:
         self._thread.join(_JOIN_SECONDS * self._live.layout.dilation)
 
     def _watch(self) -> None:
-        silent_beats = 0
+        silent_beats, beats = 0, 0
         while not self._wait(self._interval_seconds):
             lost = ""
+            beats += 1
             try:
                 lost = self._looks.lost()
+                if not lost and beats % _HEALTH_BEATS == 0:
+                    lost = ", ".join(self._unhealthy())
                 silent_beats = 0
             except _CANNOT_ASK as error:  # one failure may be this machine's busy moment
                 silent_beats += 1

@@ -24,6 +24,7 @@ from boardcluster.campaign.spans import EngineSpans, printed_spans
 from boardcluster.campaign.trial_jobs import TrialJob
 from boardcluster.errors import BoardclusterError, HostError, RunError, StalledError
 from boardcluster.fetch.cache import Progress
+from boardcluster.foreign import start_of
 from boardcluster.records import Dataset, Engine
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import end_processes
@@ -255,7 +256,7 @@ class JobRun:
             execution.environment.update(variables)
 
     def _check(self, phase: Phase, outcome: SubmissionOutcome) -> None:
-        if outcome.refused_archive:
+        if outcome.lost_archive:
             raise HostError(
                 f"{phase.name}: {outcome.failure}",
                 hint="run it again with `boardcluster run FILE --resume`",
@@ -301,7 +302,7 @@ class JobRun:
 
 def _dated(outcome: SubmissionOutcome, node: str, stdout: Path) -> SubmissionOutcome:
     """Add to an outcome the phases that the program dated itself, by the clock of its node."""
-    spans = printed_spans(stdout.read_text(errors="replace"))
+    spans = printed_spans(start_of(stdout))
     return replace(
         outcome,
         phases_seconds={name: end - begin for name, (begin, end) in spans.items()},

@@ -275,7 +275,7 @@ def _state(
     """Return what the program's run came to, and the reason."""
     reason = outcome.failure
     state = AttemptState.FAILED if reason else AttemptState.OK
-    if outcome.refused_archive:
+    if outcome.lost_archive:
         state, reason = AttemptState.INVALID, f"host: {reason}; run it again"
     if state is AttemptState.OK and not outcome.application_id:
         reason = "YARN saw no application: the program did not use the cluster"

@@ -117,14 +117,15 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     planned = plan_tuning(order, declared, tuning_id="dry-run", cache=cache, follow=follow)
     with Store.open(home, read_only=True) as store:
         took = _typical_seconds(store, planned)
-    pairs = None if took is None else proof_seconds(took, order.pairs)
-    budget_seconds = planned.request.budget_seconds
+    request = planned.request
+    pairs = None if took is None else proof_seconds(took, request.pairs)
+    budget_seconds = request.budget_seconds
     left = 0.0 if took is None or pairs is None else budget_seconds - pairs - took
     if took is not None:
-        _refuse_small_budget(budget_seconds, took, order.pairs, go_on="")
+        _refuse_small_budget(budget_seconds, took, request.pairs, go_on="")
     return TunePreview(
         plan=planned,
-        sizes_bytes=sizes_of(planned.request.size_bytes),
+        sizes_bytes=sizes_of(request.size_bytes),
         run_seconds=took,
         proof_seconds=pairs,
         runs=None if took is None else int(left / took),
@@ -270,7 +271,8 @@ def _found_record(
 
     Raises:
         UsageError: an unfinished one is in the way, there is none to resume, the cluster has
-            changed since, or a budget is too small by what runs took before.
+            changed since, a seed or number of pairs is not the one it was begun with, or a budget
+            is too small by what runs took before.
     """
     request = planned.request
     same = [row for row in read_records(home) if row.request.key == request.key]
@@ -298,6 +300,15 @@ def _found_record(
             " settings is another one now",
             hint="begin another one with --new",
         )
+    for name, given, begun in (
+        ("seed", order.seed, latest.request.seed),
+        ("pairs", order.pairs, latest.request.pairs),
+    ):
+        if given is not None and given != begun:
+            raise UsageError(
+                f"tuning {latest.request.id} was begun with --{name} {begun}, not {given}",
+                hint=f"leave --{name} out to go on, or begin another one with --new",
+            )
     return latest
 
 
@@ -366,7 +377,7 @@ class _Life:
             if found.step is None:
                 return str(found.end)
             self._run(found.step, standing)
-        return str(SearchEnd.BUDGET)
+        return record.proof.reason or str(SearchEnd.BUDGET)
 
     def _rule_out(self, rows: Sequence[RuledOut]) -> None:
         """Note what cannot run, each reason of the space once."""
@@ -416,7 +427,7 @@ class _Life:
         if record.proof is None:
             pairs = proof_pairs(record, self._spent_seconds())
             campaign = "" if record.request.is_program else new_campaign_id()
-            record.add(ProofPlan(campaign=campaign, candidate=best, pairs=pairs))
+            record.add(ProofPlan(campaign=campaign, candidate=best, pairs=pairs, reason=reason))
             self._follow.line(f"proof: {pairs} pairs of the best and the base")
         candidate = record.candidates[best]
         runs = self._runs.prove(candidate, record)

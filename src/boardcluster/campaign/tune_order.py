@@ -71,8 +71,8 @@ class TuneOrder:
     """The profile to compare with; empty for the cluster's."""
     seed: int | None = None
     """Seed of all that is drawn; None draws one."""
-    pairs: int = PAIRS_LEAST
-    """Least number of pairs of the proof."""
+    pairs: int | None = None
+    """Least number of pairs of the proof; None for ``PAIRS_LEAST``."""
     text: Path | None = None
     """A text file to read instead of the flights."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -190,7 +190,7 @@ def checked_settings(settings: Mapping[str, str]) -> dict[str, str]:
 def _request(
     order: TuneOrder, declared: ClusterSpec, *, tuning_id: str, cache: Path, follow: Follower
 ) -> TuningRequest:
-    if order.pairs < PAIRS_LEAST:
+    if order.pairs is not None and order.pairs < PAIRS_LEAST:
         raise UsageError(
             f"a proof of {order.pairs} pairs; allowed: at least {PAIRS_LEAST}",
             hint="allow more pairs, or leave the number out",
@@ -233,7 +233,7 @@ def _request(
         size_bytes=size_bytes,
         base=base,
         seed=1 + secrets.randbelow(_DRAWN_SEEDS) if order.seed is None else order.seed,
-        pairs=order.pairs,
+        pairs=order.pairs or PAIRS_LEAST,
         input=str(order.text.absolute()) if order.text else "",
         parameters=parameters,
         arguments=order.arguments,

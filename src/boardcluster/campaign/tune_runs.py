@@ -85,6 +85,8 @@ class TuneRun:
     """Its name in the store; empty if it never began."""
     reason: str
     """Why it is not ok."""
+    dilation: float = 1.0
+    """Seconds of this machine in one of the job's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,7 @@ def _as_run(
         wall_seconds=wall_seconds,
         run=attempt.name,
         reason=reason,
+        dilation=found.dilation if found else 1.0,
     )
 
 

@@ -143,7 +143,7 @@ def _on_signal(signum: int, frame: FrameType | None) -> None:
 
 def _say_patience(signum: int, frame: FrameType | None) -> None:
     del signum, frame
-    sys.stderr.write("stopping what was started, please wait\n")
+    console.say_last("stopping what was started, please wait")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -156,16 +156,15 @@ def main(arguments: list[str] | None = None) -> None:
         _end_with(error, notes=_notes(error))
     except Stopped as stopped:
         notes = _notes(stopped) or ["everything that this command started has been stopped"]
-        sys.stderr.write(f"\nstopped: {'; '.join(notes)}\n")
+        console.say_last(f"\nstopped: {'; '.join(notes)}")
         raise
     except Exception as error:  # noqa: BLE001  the last resort: a bug of ours, reported as one
         if isinstance(error, OSError) and error.errno in _ORDINARY_ERRORS:
             place = "a file of --home or --cache" if error.filename is None else error.filename
             _end_with(disk_error(error, path=str(place)), notes=_notes(error))
-        traceback.print_exc()
-        sys.stderr.write(
-            "\nThis is a bug in boardcluster, not an error in your input. Please report it with "
-            "the lines above.\n"
+        console.say_last(
+            f"{traceback.format_exc()}\nThis is a bug in boardcluster, not an error in your input. "
+            "Please report it with the lines above."
         )
         sys.exit(EXIT_DEFECT)
 
@@ -178,5 +177,5 @@ def _notes(error: BaseException) -> list[str]:
 def _end_with(error: BoardclusterError, *, notes: list[str]) -> NoReturn:
     console.show_error(error)
     for note in notes:
-        sys.stderr.write(f"{note}\n")
+        console.say_last(note)
     sys.exit(error.exit_code)

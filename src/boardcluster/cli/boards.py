@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import typer
-
-from boardcluster.cli.console import Reporter, print_table, say
+from boardcluster.cli.console import Reporter, ask_yes, print_table, say
 from boardcluster.cluster.discovery import (
     discover,
     facts_table,
@@ -79,7 +77,7 @@ def accept_host_keys(hosts: Sequence[str], *, home: Path, accept: bool) -> None:
                 "these host keys must be accepted, and nobody is here to do it",
                 hint="compare them, then run the command again with --yes",
             )
-        if not typer.confirm("Are these your boards?"):
+        if not ask_yes("Are these your boards?"):
             raise HostKeyError(
                 "the host keys were not accepted", hint="find out which machine answers there"
             )

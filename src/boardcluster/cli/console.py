@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,9 +23,21 @@ from rich.table import Table
 from rich.text import Text
 
 from boardcluster.errors import BoardclusterError
+from boardcluster.foreign import json_text, visible
 from boardcluster.store import to_json
 
-__all__ = ["Reporter", "print_columns", "print_json", "print_table", "say", "show_error"]
+__all__ = [
+    "Reporter",
+    "ask_yes",
+    "make_console",
+    "plain",
+    "print_columns",
+    "print_json",
+    "print_table",
+    "say",
+    "say_last",
+    "show_error",
+]
 
 _Row = TypeVar("_Row")
 
@@ -34,24 +46,42 @@ _SIZE_FROM = 10_000
 """Totals from here on are bytes; smaller ones count things."""
 
 
+def make_console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """Return a console that takes every text for text: no markup, no names of emoji, no links."""
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return text for a console, as it is; what a terminal would obey is written out."""
+    return Text(visible(text), style=style)
+
+
 def show_error(error: BoardclusterError) -> None:
     """Print an error and the next thing to do."""
-    out = Console(stderr=True, soft_wrap=True, highlight=False)
-    out.print("error:", style="bold red", end=" ")
-    out.print(error.message, markup=False)
+    out = make_console(stderr=True)
+    out.print(plain("error:", "bold red"), plain(error.message), soft_wrap=True)
     if error.hint:
-        out.print("  ->", style="bold", end=" ")
-        out.print(error.hint, markup=False)
+        out.print(plain("  ->", "bold"), plain(error.hint), soft_wrap=True)
 
 
 def say(text: str) -> None:
     """Print one line to standard output."""
-    Console(soft_wrap=True, highlight=False).print(text, markup=False)
+    make_console().print(plain(text), soft_wrap=True)
+
+
+def say_last(text: str) -> None:
+    """Write a line to standard error, whatever state the terminal is in."""
+    sys.stderr.write(f"{visible(text)}\n")
+
+
+def ask_yes(question: str, *, default: bool = False, stderr: bool = False) -> bool:
+    """Ask a question that is answered by yes or no."""
+    return typer.confirm(visible(question), default=default, err=stderr)
 
 
 def print_json(value: object) -> None:
     """Print records as JSON."""
-    sys.stdout.write(json.dumps(to_json(value), indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(to_json(value), indent=2) + "\n")
 
 
 def print_table(
@@ -60,13 +90,13 @@ def print_table(
     """Print a table; without a terminal it is as wide as it needs to be."""
     stream = sys.stderr if to_stderr else sys.stdout
     wide = None if stream.isatty() else 200
-    out = Console(width=wide, highlight=False, stderr=to_stderr)
-    table = Table(title=title, title_justify="left", header_style="bold")
+    out = make_console(width=wide, stderr=to_stderr)
+    table = Table(title=plain(title) if title else None, title_justify="left", header_style="bold")
     for index, column in enumerate(columns):
         number = bool(rows) and all(row[index][:1].isdigit() or row[index] == "-" for row in rows)
-        table.add_column(column, justify="right" if number else "left", overflow="fold")
+        table.add_column(plain(column), justify="right" if number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(plain, row))
     out.print(table)
 
 
@@ -101,7 +131,7 @@ class Reporter:
     """
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = make_console(stderr=True)
         self._live: Progress | None = None
         self._tasks: dict[str, Any] = {}
         self._said: dict[str, int] = {}
@@ -115,7 +145,7 @@ class Reporter:
             return
         with Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             _AmountColumn(),
             TimeElapsedColumn(),
@@ -132,7 +162,8 @@ class Reporter:
     def line(self, text: str) -> None:
         """Print a line with the seconds since the command began."""
         stamp = f"[{time.monotonic() - self._began:6.1f} s]"
-        (self._live.console if self._live else self._console).print(f"{stamp} {text}", markup=False)
+        out = self._live.console if self._live else self._console
+        out.print(plain(f"{stamp} {text}"), soft_wrap=True)
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Follow one piece of work; without a total it is a message, said once."""
@@ -143,7 +174,7 @@ class Reporter:
             return
         if self._live is not None:
             if what not in self._tasks:
-                self._tasks[what] = self._live.add_task(what, total=total)
+                self._tasks[what] = self._live.add_task(visible(what), total=total)
             self._live.update(self._tasks[what], completed=done, total=total)
             if done >= total:
                 self._live.remove_task(self._tasks.pop(what))

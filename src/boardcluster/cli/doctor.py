@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from boardcluster.cli.console import Reporter, print_json, print_table, say
+from boardcluster.cli.console import Reporter, ask_yes, print_json, print_table, say
 from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cache_folder
 from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
@@ -103,7 +102,7 @@ def _repair_all(
 def _repair(row: Finding, board: Remote, reporter: Reporter, *, ask: bool) -> bool:
     """Run one repair; return whether it was run, well or not."""
     command = shlex.join(row.repair)
-    if ask and not typer.confirm(f"{row.seen}\nas root on {row.node}: {command} ?", err=True):
+    if ask and not ask_yes(f"{row.seen}\nas root on {row.node}: {command} ?", stderr=True):
         return False
     try:
         board.run(row.repair)
@@ -123,7 +122,7 @@ def _count(number: int, what: str) -> str:
 
 def _print_findings(findings: Sequence[Finding], *, fixing: str) -> None:
     """Print one row per finding, then for each fault why it matters and how to fix it."""
-    rows = [[_state(row), row.check, escape(row.seen)] for row in findings]
+    rows = [[_state(row), row.check, row.seen] for row in findings]
     print_table("", ["state", "check", "what was seen"], rows)
     faults = [row for row in findings if not row.ok]
     for row in faults:

@@ -17,7 +17,7 @@ from boardcluster.campaign.life import (
 )
 from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
-from boardcluster.cli.console import Reporter, print_json, say
+from boardcluster.cli.console import Reporter, ask_yes, print_json, say
 from boardcluster.cli.options import (
     CacheOption,
     ChosenCluster,
@@ -30,7 +30,8 @@ from boardcluster.cli.run_options import DesignOptions, FileOptions, WorkloadOpt
 from boardcluster.cli.show_predict import print_campaign_prediction
 from boardcluster.cli.show_preflight import print_precision, print_preflight
 from boardcluster.cli.show_results import print_results
-from boardcluster.errors import RunError, UsageError
+from boardcluster.cli.workload_options import parse_parameters
+from boardcluster.errors import RunError
 from boardcluster.services.settings import settings_of_submission
 from boardcluster.workloads import workload_names
 
@@ -99,7 +100,7 @@ def command(
             engines=tuple(workload.engine or ()),
             size_bytes=parse_size_option(workload.size),
             text=workload.input,
-            parameters=dict(_parameter(target, text) for text in workload.set or ()),
+            parameters=parse_parameters(workload.set),
             settings=settings_of_submission(workload.setting or ()),
             repetitions=workload.repetitions or 3,
             design=how.design(),
@@ -118,24 +119,11 @@ def command(
                 reporter.line(note)
             return
         print_preflight(preflight, reporter=reporter)
-        if (
-            confirm
-            and not preflight.problems
-            and not typer.confirm("Start?", default=True, err=True)
-        ):
+        if confirm and not preflight.problems and not ask_yes("Start?", default=True, stderr=True):
             raise typer.Exit(0)
 
     done = run_campaign(folder, request, cache=store_folder, follow=reporter, show=show)
     _show(done, as_json=as_json)
-
-
-def _parameter(workload: str, text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key.strip():
-        raise UsageError(
-            f"--set {text!r} is not NAME=VALUE", hint=f"for example --set {workload}.seed=2"
-        )
-    return key.strip(), value
 
 
 def _preview(folder: Path, request: CampaignRequest, *, cache: Path, as_json: bool) -> None:

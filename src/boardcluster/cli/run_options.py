@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from boardcluster.campaign.begin import Design, Start
-from boardcluster.campaign.request import DEFAULT_SIZE
-from boardcluster.cli.options import SettingOption
+from boardcluster.cli.options import (
+    SettingOption,
+)
+from boardcluster.cli.workload_options import (
+    InputOption,
+    InputSizeOption,
+    ParameterOption,
+    chosen_start,
+)
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.spec import (
@@ -32,18 +38,9 @@ class WorkloadOptions:
         list[Engine] | None,
         typer.Option(help="An engine; repeat for several. Default: all of the workload."),
     ] = None
-    size: Annotated[
-        str | None,
-        typer.Option(help=f"Input size. Default: {DEFAULT_SIZE}, or the whole of --input."),
-    ] = None
-    input: Annotated[
-        Path | None,
-        typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
-    ] = None
-    set: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
-    ] = None
+    size: InputSizeOption = None
+    input: InputOption = None
+    set: ParameterOption = None
     setting: SettingOption = None
     repetitions: Annotated[
         int | None,
@@ -173,12 +170,7 @@ class FileOptions:
         Raises:
             UsageError: the options contradict each other.
         """
-        ways = {"--continue": Start.CONTINUE, "--resume": Start.RESUME, "--new": Start.NEW}
-        asked = [name for name in ways if self.given()[name]]
-        if len(asked) > 1:
-            raise UsageError(
-                f"{' and '.join(asked)} contradict each other", hint="give one of them"
-            )
+        start = chosen_start(go_on=self.go_on, resume=self.resume, new=self.new)
         if self.retry_failed and not (self.resume or self.go_on):
             raise UsageError("--retry-failed needs --resume or --continue", hint="add one of them")
-        return ways[asked[0]] if asked else Start.BEGIN
+        return start

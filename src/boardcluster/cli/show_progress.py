@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from rich.console import Group
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
 from boardcluster.analysis import label_of, node_words, verdict_of
+from boardcluster.cli.console import plain
 from boardcluster.queries.progress import Progress, left_seconds, seconds_since, typical_seconds
 from boardcluster.records import AttemptState, Result
 from boardcluster.units import format_bytes, format_seconds
@@ -106,6 +106,6 @@ def progress_picture(progress: Progress, driver: str, now_utc: datetime.datetime
     total = max(1, len(progress.results))
     counted, *others = progress_words(progress, driver, now_utc)
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(ProgressBar(total=total, completed=progress.done, width=_BAR_WIDTH), counted)
-    title = Text(progress_title(progress), style="bold")
-    return Group(title, bar, *(Text(words) for words in others))
+    bar.add_row(ProgressBar(total=total, completed=progress.done, width=_BAR_WIDTH), plain(counted))
+    title = plain(progress_title(progress), "bold")
+    return Group(title, bar, *(plain(words) for words in others))

@@ -89,8 +89,7 @@ def print_tuning(summary: TuningSummary) -> None:
         print_columns("what each setting brought (medians, no proof)", effects, shown)
     for reason, count in summary.ruled_out:
         say(f"ruled out {count} times: {reason}")
-    low, high = summary.drift
-    say(f"the base took {low:.2f} to {high:.2f} times its first time; runs are relative to that")
+    say(summary.drift_words)
     for key, value in sorted(summary.best.items()):
         say(f"  {setting_words(key, value)}")
     say(summary.words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -15,6 +14,7 @@ from boardcluster.cli.console import print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.fetch.cache import writing
+from boardcluster.foreign import write_csv
 from boardcluster.queries.runs import find_run, nearest
 from boardcluster.records import Telemetry
 from boardcluster.store import Store
@@ -136,13 +136,8 @@ def _write_rows(
     stream: TextIO, telemetry: Telemetry, columns: Collection[str], phase: str | None
 ) -> int:
     """Write one row per known value; return how many."""
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
-    count = 0
-    for row in _values(telemetry, columns, phase):
-        writer.writerow(row)
-        count += 1
-    return count
+    write_csv(stream, [_CSV_COLUMNS])
+    return write_csv(stream, _values(telemetry, columns, phase))
 
 
 def _values(

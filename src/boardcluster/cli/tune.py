@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.begin import Start
-from boardcluster.campaign.request import DEFAULT_SIZE
 from boardcluster.campaign.tune import preview_tuning, run_tuning
 from boardcluster.campaign.tune_order import PAIRS_LEAST, TuneOrder
 from boardcluster.cli.console import Reporter, print_json
@@ -22,6 +21,13 @@ from boardcluster.cli.options import (
     require_cluster,
 )
 from boardcluster.cli.show_tune import print_tune_preview, print_tuning
+from boardcluster.cli.workload_options import (
+    InputOption,
+    InputSizeOption,
+    ParameterOption,
+    chosen_start,
+    parse_parameters,
+)
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.spec import SEED_MAX
@@ -56,26 +62,20 @@ class TuneOptions:
             help="How long it may take, with the proof. Default: as it was begun, or 1h.",
         ),
     ] = None
-    size: Annotated[
-        str | None,
-        typer.Option(help=f"Input size. Default: {DEFAULT_SIZE}, or the whole of --input."),
-    ] = None
-    input: Annotated[
-        Path | None,
-        typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
-    ] = None
-    set: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
-    ] = None
+    size: InputSizeOption = None
+    input: InputOption = None
+    set: ParameterOption = None
     main_class: Annotated[str, typer.Option("--class", help="Main class of a Spark jar.")] = ""
     base: Annotated[
         str,
         typer.Option(help="The profile to set things on top of. Default: the cluster's."),
     ] = ""
     pairs: Annotated[
-        int, typer.Option(min=PAIRS_LEAST, max=100, help="Fewest pairs of the proof.")
-    ] = PAIRS_LEAST
+        int | None,
+        typer.Option(
+            min=PAIRS_LEAST, max=100, help=f"Fewest pairs of the proof. Default: {PAIRS_LEAST}."
+        ),
+    ] = None
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Seed of all that is drawn. Default: another one."),
@@ -109,12 +109,7 @@ class TuneGoing:
         Raises:
             UsageError: the options contradict each other.
         """
-        given = {Start.CONTINUE: self.go_on, Start.RESUME: self.resume, Start.NEW: self.new}
-        asked = [way for way, said in given.items() if said]
-        if len(asked) > 1:
-            names = " and ".join(f"--{way}" for way in asked)
-            raise UsageError(f"{names} contradict each other", hint="give one of them")
-        return asked[0] if asked else Start.BEGIN
+        return chosen_start(go_on=self.go_on, resume=self.resume, new=self.new)
 
 
 def command(
@@ -155,7 +150,7 @@ def command(
         seed=wanted.seed,
         pairs=wanted.pairs,
         text=wanted.input,
-        parameters=dict(_parameter(text) for text in wanted.set or ()),
+        parameters=parse_parameters(wanted.set),
         arguments=tuple(arguments or ()),
         main=wanted.main_class,
         start=going.start,
@@ -181,10 +176,3 @@ def _budget(text: str) -> float:
         return parse_duration(text)
     except ValueError as error:
         raise UsageError(f"--budget: {error}", hint="for example --budget 1h") from error
-
-
-def _parameter(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key.strip():
-        raise UsageError(f"--set {text!r} is not NAME=VALUE", hint="for example --set seed=2")
-    return key.strip(), value

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.upkeep import uninstall
-from boardcluster.cli.console import Reporter, print_json, say
+from boardcluster.cli.console import Reporter, ask_yes, print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption, WithoutOption, named_nodes
 from boardcluster.errors import UsageError
 from boardcluster.services import operation
@@ -52,7 +52,7 @@ def command(
             raise UsageError(
                 "this needs confirmation, and nobody is here to give it", hint="add --yes"
             )
-        if not typer.confirm(f"Remove what was installed on {names}{what}?"):
+        if not ask_yes(f"Remove what was installed on {names}{what}?"):
             say("nothing was removed")
             return
     done = uninstall(

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
-from boardcluster.cli.console import say
+from boardcluster.cli.console import make_console, plain, say
 from boardcluster.cli.show_progress import progress_picture, progress_title, progress_words
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.errors import EmptySelectionError
+from boardcluster.foreign import json_text
 from boardcluster.queries.progress import Progress, progress_document, progress_of
 from boardcluster.store.files import DATABASE_NAME
 
@@ -55,7 +53,7 @@ class _Screen:
         if changing == self._shown:
             return
         if self._as_json:
-            words = json.dumps(progress_document(progress, driver, now_utc), ensure_ascii=False)
+            words = json_text(progress_document(progress, driver, now_utc))
             sys.stdout.write(words + "\n")
             sys.stdout.flush()
         else:
@@ -67,7 +65,7 @@ class _Screen:
     def wait_for_campaign(self, driver: str) -> None:
         words = f"`boardcluster {driver}` is running; it has not planned a campaign yet"
         if self._live is not None:
-            self._live.update(Text(words), refresh=True)
+            self._live.update(plain(words), refresh=True)
         elif not self._as_json and self._shown is None:
             say(words)
             self._shown = words
@@ -78,7 +76,7 @@ def _screen(*, as_json: bool) -> Iterator[_Screen]:
     if as_json or not sys.stdout.isatty():
         yield _Screen(None, as_json=as_json)
         return
-    with Live(console=Console(highlight=False), auto_refresh=False) as live:
+    with Live(console=make_console(), auto_refresh=False) as live:
         yield _Screen(live, as_json=False)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
+import selectors
 import signal
 import subprocess
 import tempfile
@@ -26,6 +28,11 @@ __all__ = ["Completed", "end_programs", "pipe", "run_logged", "run_program", "sh
 _GRACE_SECONDS = 5.0
 _SHOWN_CHARACTERS = 120
 """Longest argument in a message: class paths and programs given as text are much longer."""
+
+_OUTPUT_BYTES_MAX = 64 << 20
+"""Of what a program writes, which is kept in memory: a node may answer with a gigabyte."""
+_TAIL_BYTES = 16 << 10
+_CHUNK_BYTES = 1 << 16
 
 _KEPT_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR", "TERM", "SSH_AUTH_SOCK")
 _KEPT_PREFIXES = ("PIP_", "SSL_", "REQUESTS_", "XDG_")
@@ -71,16 +78,19 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def tail_text(data: bytes | Path, *, lines: int = 12) -> str:
-    """Return the last lines of captured output or of a file, for an error message."""
+    """Return the last lines of captured output or of a file, for an error message.
+
+    However long they are, no more than 16 KiB are read.
+    """
     if isinstance(data, Path):
         try:
             with data.open("rb") as stream:
                 stream.seek(0, os.SEEK_END)
-                stream.seek(max(0, stream.tell() - 16_384))
+                stream.seek(max(0, stream.tell() - _TAIL_BYTES))
                 data = stream.read()
         except OSError:
             return ""
-    return "\n".join(data.decode(errors="replace").strip().splitlines()[-lines:])
+    return "\n".join(data[-_TAIL_BYTES:].decode(errors="replace").strip().splitlines()[-lines:])
 
 
 _running: dict[int, subprocess.Popen[bytes]] = {}
@@ -194,6 +204,54 @@ def _timed_out(argv: Sequence[str], seconds: float, output: bytes | Path) -> Rem
     )
 
 
+def _exchange(
+    process: subprocess.Popen[bytes], data: bytes, *, timeout_seconds: float
+) -> tuple[bytes, bytes]:
+    """Do what ``Popen.communicate`` does, which keeps whatever comes, with a bound on it.
+
+    Raises:
+        subprocess.TimeoutExpired: the program did not end in time; with what it complained.
+        OverflowError: it wrote more than is kept.
+    """
+    assert process.stdin is not None  # noqa: S101  asked for as pipes
+    assert process.stdout is not None  # noqa: S101
+    assert process.stderr is not None  # noqa: S101
+    stdout, stderr = bytearray(), bytearray()
+    left = memoryview(data)
+    deadline = time.monotonic() + timeout_seconds
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, (process.stdout, stdout))
+        selector.register(process.stderr, selectors.EVENT_READ, (process.stderr, stderr))
+        selector.register(process.stdin, selectors.EVENT_WRITE, (process.stdin, None))
+        while selector.get_map():
+            ready = selector.select(max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, timeout_seconds, stderr=bytes(stderr))
+            for key, _ in ready:
+                stream, kept = key.data
+                if kept is None:
+                    left = _feed(stream, left)
+                    ended = not left
+                else:
+                    kept += (chunk := os.read(key.fd, _CHUNK_BYTES))
+                    ended = not chunk
+                if ended:
+                    selector.unregister(stream)
+                    stream.close()
+            if max(len(stdout), len(stderr)) > _OUTPUT_BYTES_MAX:
+                raise OverflowError
+    process.wait(max(0.1, deadline - time.monotonic()))
+    return bytes(stdout), bytes(stderr)
+
+
+def _feed(stream: IO[bytes], data: memoryview) -> memoryview:
+    """Write as much as a pipe takes without waiting; return the rest, nothing if nobody reads."""
+    try:
+        return data[os.write(stream.fileno(), data[: select.PIPE_BUF]) :]
+    except BrokenPipeError:
+        return data[:0]
+
+
 def run_program(
     argv: Sequence[str],
     *,
@@ -220,9 +278,14 @@ def run_program(
     )
     with _group(process):
         try:
-            stdout, stderr = process.communicate(stdin, timeout=timeout_seconds)
+            stdout, stderr = _exchange(process, stdin, timeout_seconds=timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise _timed_out(argv, timeout_seconds, error.stderr or b"") from error
+        except OverflowError as error:
+            raise RemoteError(
+                f"command wrote more than {_OUTPUT_BYTES_MAX >> 20} MiB: {shown(argv)}",
+                hint="find out why it writes so much; what is long belongs into a file",
+            ) from error
     duration_seconds = time.monotonic() - started
     if check and process.returncode != 0:
         raise _failure(argv, process.returncode, stderr or stdout)

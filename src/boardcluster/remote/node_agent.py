@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 PROC = "/proc"
+HTTP_BYTES_MAX = 24 << 20
+"""Of one answer that is not written to a file; that of a gigabyte would not fit a board."""
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 DROP_CACHES = "/proc/sys/vm/drop_caches"
 MOUNTS = "/proc/self/mountinfo"
@@ -319,7 +321,10 @@ def one_http(item: dict[str, Any]) -> dict[str, Any]:
                 while chunk := response.read(1 << 20):
                     stream.write(chunk)
         else:
-            answer["body"] = response.read().decode("utf-8", "replace")
+            body = response.read(HTTP_BYTES_MAX + 1)
+            answer["body"] = body.decode("utf-8", "replace")
+            if len(body) > HTTP_BYTES_MAX:
+                return {"status": 0, "location": None, "body": "the answer is too long"}
     except (OSError, http.client.HTTPException) as error:
         return {"status": 0, "location": None, "body": f"{type(error).__name__}: {error}"}
     else:

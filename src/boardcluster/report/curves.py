@@ -7,7 +7,6 @@ sheet, so that one drawing serves light and dark screens and paper.
 
 from __future__ import annotations
 
-import csv
 import html
 import io
 import math
@@ -18,6 +17,8 @@ from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
+
+from boardcluster.foreign import write_csv
 
 __all__ = ["COLOURS", "Band", "Chart", "Line", "Mark", "Series", "csv_link", "describe", "draw"]
 
@@ -231,14 +232,12 @@ def describe(chart: Chart) -> str:
 def csv_link(chart: Chart) -> str:
     """The values of a chart as a ``data:`` link; ``seconds`` is the end of each interval."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     columns = chart.columns()
-    writer.writerow(["seconds", *(f"{label} ({chart.unit})" for label, _ in columns)])
+    write_csv(buffer, [["seconds", *(f"{label} ({chart.unit})" for label, _ in columns)]])
     for place, end in enumerate(chart.edges[1:]):
         values = (values[place] for _, values in columns)
-        writer.writerow(
-            [f"{end:.2f}", *("" if math.isnan(value) else f"{value:.5g}" for value in values)]
-        )
+        shown = ("" if math.isnan(value) else f"{value:.5g}" for value in values)
+        write_csv(buffer, [[f"{end:.2f}", *shown]])
     return "data:text/csv;charset=utf-8," + quote(buffer.getvalue(), safe=",: ()", errors="replace")
 
 

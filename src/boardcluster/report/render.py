@@ -12,6 +12,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
+from boardcluster.foreign import visible
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
@@ -211,8 +212,7 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     Raises:
         StoreError: they cannot be written.
     """
-    # A name of undecodable bytes must not cost the report.
-    files = {path: text.encode(errors="replace") for path, text in texts.items()}
+    files = {path: visible(text).encode() for path, text in texts.items()}
     write_files(files, "the report")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections import Counter as Tally
@@ -11,6 +10,7 @@ from dataclasses import replace
 
 from boardcluster.analysis import Cell, node_words, verdict_of
 from boardcluster.factors import FACTORS, Factor
+from boardcluster.foreign import write_csv
 from boardcluster.records import Measurement, Result, in_cell
 from boardcluster.report import words
 from boardcluster.report.export.frames import at
@@ -228,9 +228,7 @@ _CSV: tuple[tuple[str, Callable[[Result], object]], ...] = (
 def _csv_text(source: Source, workload: str) -> str:
     """Every run of a workload, so that a figure's numbers can be taken away."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(name for name, _ in _CSV)
-    for result in source.of_workloads():
-        if result.trial.workload == workload and result.attempt is not None:
-            writer.writerow(get(result) for _, get in _CSV)
+    write_csv(buffer, [[name for name, _ in _CSV]])
+    of_workload = (result for result in source.of_workloads() if result.trial.workload == workload)
+    write_csv(buffer, ([get(row) for _, get in _CSV] for row in of_workload if row.attempt))
     return buffer.getvalue()

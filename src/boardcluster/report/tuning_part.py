@@ -82,12 +82,10 @@ def _part(summary: TuningSummary, number: int, material: Material) -> Part:
     emulated = cluster is not None and bool(cluster.capabilities.mark)
     stopped = summary.outcomes.get(Outcome.STOPPED, 0)
     bad = sum(summary.outcomes.get(row, 0) for row in (Outcome.FAILED, Outcome.INVALID))
-    low, high = summary.drift
     told = (
         f"{words.count(len(summary.rows), 'run')} of the search in"
         f" {format_seconds(summary.spent_seconds)} of {format_seconds(summary.budget_seconds)};"
-        f" {stopped} stopped early, {bad} failed or invalid. The base took {low:.2f} to"
-        f" {high:.2f} times its first time, and every run is relative to that."
+        f" {stopped} stopped early, {bad} failed or invalid. {summary.drift_words}."
     )
     best = ", ".join(setting_words(key, summary.best[key]) for key in sorted(summary.best))
     return Part(

@@ -47,16 +47,12 @@ from boardcluster.store import from_json, to_json
 from boardcluster.units import format_bytes
 
 __all__ = [
-    "REFUSED_ON_BOARDS",
     "BoardArchives",
     "BoardArchivesSeen",
     "MadeArchives",
     "refuse_board_archives",
     "refuse_on_boards",
 ]
-
-REFUSED_ON_BOARDS = "archives-refused"
-"""Beside the configuration that a cluster came up with: why its boards lost theirs since."""
 
 _MARKER = "made.json"
 _NEW = ".new-"
@@ -156,12 +152,6 @@ class BoardArchives:
             self._remotes, lambda name: rpc(self._remotes[name], request, program="node_archives")
         )
         self._seen = {name: self._read(row) for name, row in found.items()}
-        for seen in self._seen.values():
-            kept = self._kept_of(seen.kind) if seen.kind else None
-            if seen.made and seen.made.refused and not (kept and kept.refused):
-                # A job's JVM crashed there; what holds for one holds for its kind.
-                with contextlib.suppress(BoardclusterError, OSError):
-                    refuse_board_archives(self._kept / seen.kind, seen.made.refused)
         for name, error in errors.items():
             self._say([name], error)
 
@@ -182,29 +172,41 @@ class BoardArchives:
 
         A board that has its Java and its jars but no archives could not get them the last time.
         """
-        everything = frozenset(self._lists)
-        return {
-            name: (self._made_of(seen) or MadeArchives(kind="")).names if seen.kind else everything
-            for name, seen in self._seen.items()
-        }
+        everything, refused = frozenset(self._lists), self._refused()
+
+        def of(seen: BoardArchivesSeen) -> frozenset[str]:
+            if not seen.kind:
+                return everything
+            made = None if seen.kind in refused else self._made_of(seen)
+            return made.names if made else frozenset()
+
+        return {name: of(seen) for name, seen in self._seen.items()}
 
     def _made_of(self, seen: BoardArchivesSeen) -> MadeArchives | None:
         """Return the archives that a board has; a refusal that came later counts."""
         kept = self._kept_of(seen.kind)
         return seen.made if kept is None or kept == seen.made else None
 
+    def _refused(self) -> dict[str, str]:
+        """Return why kinds of board do without: what crashed on one board holds for its kind."""
+        found = {}
+        for seen in self._seen.values():
+            for made in (seen.made, self._kept_of(seen.kind) if seen.kind else None):
+                if made and made.refused:
+                    found[seen.kind] = made.refused
+        return found
+
     def planned(self) -> list[Change]:
         """Return what ``provide`` would do."""
         if not self._lists:
             return []
         words = "gets class-data archives (about 0.4 GB), which are made once per kind of board"
-        rows = []
-        for name, seen in self._seen.items():
-            kept = self._kept_of(seen.kind) if seen.kind else None
-            refused = kept is not None and kept.refused
-            if not (refused or (seen.kind and self._made_of(seen))):
-                rows.append(Change(node=name, words=words))
-        return rows
+        refused = self._refused()
+        return [
+            Change(node=name, words=words)
+            for name, seen in self._seen.items()
+            if seen.kind not in refused and not (seen.kind and self._made_of(seen))
+        ]
 
     def provide(
         self, wanted: Mapping[str, Sequence[Resource]], *, deep: bool
@@ -220,6 +222,11 @@ class BoardArchives:
             pair = self._layout.engines.pair.id
             self._say(list(none), InstallError(f"{pair} has no lists of classes"))
             return none
+        for kind, reason in self._refused().items():
+            kept = self._kept_of(kind)
+            if not (kept and kept.refused):
+                with contextlib.suppress(BoardclusterError, OSError):
+                    refuse_board_archives(self._kept / kind, reason)
         kinds: dict[str, list[str]] = {}
         for name, seen in self._seen.items():
             kinds.setdefault(seen.kind, []).append(name)

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterable, Sequence
 
 from boardcluster.records import Engine, NodeSpec
-from boardcluster.services.archive import archive_options, refuse_archives
+from boardcluster.services.archive import archive_options
 from boardcluster.services.layout import Layout
 
 __all__ = [
+    "JOB_ARCHIVE",
     "crash_words",
     "daemon_environment",
     "daemon_options",
     "job_options",
     "processor_flags",
-    "refuse_job_archive",
     "uses_archive",
 ]
 
@@ -41,7 +41,7 @@ _ARCHIVE = {
 }
 """Which class-data archive a daemon shares."""
 
-_JOB_ARCHIVE = {Engine.MAPREDUCE: "mapreduce", Engine.SPARK: "spark"}
+JOB_ARCHIVE = {Engine.MAPREDUCE: "mapreduce", Engine.SPARK: "spark"}
 """Which class-data archive the JVMs of a job share."""
 
 _CRASHES = (
@@ -122,7 +122,7 @@ def job_options(layout: Layout, engine: Engine, *, brief: bool = False) -> list[
         return []
     return [
         *(_BRIEF if brief else ()),
-        *_shared(layout, _JOB_ARCHIVE[engine], layout.spec.nodes),
+        *_shared(layout, JOB_ARCHIVE[engine], layout.spec.nodes),
     ]
 
 
@@ -154,22 +154,7 @@ def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:
 
 def uses_archive(layout: Layout, engine: Engine) -> bool:
     """Whether jobs of an engine are told of a class-data archive."""
-    return engine in _JOB_ARCHIVE and bool(job_options(layout, engine))
-
-
-def refuse_job_archive(layout: Layout, engine: Engine, reason: str) -> str:
-    """Have later jobs of an engine start without its class-data archive, because a JVM crashed.
-
-    Only where nodes share this machine's files; for boards see ``board_archives.refuse_on_boards``.
-
-    Returns:
-        The name of the archive; empty where jobs use none, so that it was not the archive.
-    """
-    if not uses_archive(layout, engine):
-        return ""
-    name = _JOB_ARCHIVE[engine]
-    refuse_archives(layout.archives, reason, [name])
-    return name
+    return engine in JOB_ARCHIVE and bool(job_options(layout, engine))
 
 
 def crash_words(lines: Iterable[str]) -> str:

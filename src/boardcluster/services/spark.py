@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.errors import RemoteError
+from boardcluster.foreign import bounded_lines
 from boardcluster.records import TaskRecord
 from boardcluster.services.layout import Layout
 
@@ -100,6 +101,10 @@ _SUMMED = {
 """Counter name to its place in a task's metrics."""
 
 
+_EVENT_CHARACTERS = 64 << 20
+"""Longest line that is read: the plan of a query may have megabytes."""
+
+
 def _check_start(line: str) -> None:
     if not line.startswith('{"Event":"SparkListenerLogStart"'):
         raise ValueError("it does not begin with SparkListenerLogStart")
@@ -115,8 +120,12 @@ def _events(path: Path, kind: str) -> Iterator[Iterator[Any]]:
     mark = f'{{"Event":"SparkListener{kind}"'
     try:
         with path.open(encoding="utf-8") as stream:
-            _check_start(stream.readline())
-            yield (json.loads(line) for line in stream if line.startswith(mark))
+            _check_start(stream.readline(_EVENT_CHARACTERS))
+            yield (
+                json.loads(line)
+                for line in bounded_lines(stream, characters=_EVENT_CHARACTERS)
+                if line.startswith(mark)
+            )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RemoteError(f"{path} is not a Spark event log: {error}") from error
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
-import json
 import math
 import re
 from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
+from boardcluster.foreign import json_text
 from boardcluster.records import Role
 from boardcluster.units import (
     DURATION_ALLOWED,
@@ -103,8 +103,6 @@ _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 _CAMPAIGN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
 _PERCENTAGE = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?) ?%")
 _MIX_PART = re.compile(r"([^\s+]+)(?:\s+x\s?([0-9]{1,3}))?")
-_OBEYED = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""What terminals obey although JSON does not escape it: C1 controls, and the direction of text."""
 _SHOWN_CHARACTERS = 60
 _HOST = re.compile(
     r"(ssh://)?([A-Za-z0-9_][A-Za-z0-9._-]*@)?(\[[0-9A-Fa-f:.%a-z]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)"
@@ -181,8 +179,7 @@ def shown(value: Any) -> str:
     """Write a value of a TOML file for a message: quoted as there, in one line, not too long."""
     if isinstance(value, str):
         short = value if len(value) <= _SHOWN_CHARACTERS else value[: _SHOWN_CHARACTERS - 1] + "…"
-        quoted = json.dumps(short, ensure_ascii=False)
-        return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+        return json_text(short)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):

@@ -15,6 +15,7 @@ from pathlib import Path
 from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.state import IDENTITY_VARIABLE, boot_id
 from boardcluster.errors import BoardclusterError
+from boardcluster.foreign import start_of
 from boardcluster.records import NodeSamples, TaskRecord, Telemetry
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.node_rpc import end_processes, node_program, rpc, without_limits
@@ -313,7 +314,7 @@ def _finish(recorded: Recording, name: str, agent: _Agent) -> NodeSamples:
         remote.run(["rm", "-f", f"{agent.file}.txt", f"{agent.file}.log"])
     known = [row for row in (agent.alignment, later) if row is not None]
     found = parse_samples(
-        kept.read_text(errors="replace"),
+        start_of(kept, size_bytes=2 * _MOST_BYTES),
         node=name,
         scope=str(recorded.targets[name].request["scope"]),
         cores=recorded.targets[name].cores,

@@ -180,6 +180,8 @@ class TrialRecord:
     """Its name in the store, ``TRIAL/NUMBER``; empty if it never began."""
     reason: str = ""
     """Why it is not ok, in one line."""
+    dilation: float = 1.0
+    """Seconds of this machine in one of ``seconds``; above 1 on nodes slower than their boards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +194,8 @@ class ProofPlan:
     """The candidate."""
     pairs: int
     """Number of pairs."""
+    reason: str = ""
+    """Why the search ended; empty if a record of an earlier version does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,13 +158,15 @@ class Standing:
         return None
 
     def wall_seconds(self, rung: int) -> float:
-        """Return what a run of the base takes at a size, with all that is around it.
+        """Return what a run of the base takes at a size with all around it, as the budget counts.
 
         The first run at a size also makes the input; so the least of what is around any run counts.
         """
         runs = self._base[rung]
-        around = min(run.wall_seconds - run.seconds for run in self._record.runs if run.seconds)
-        return math.fsum(run.seconds for run in runs) / len(runs) + max(0.0, around)
+        jobs = [run.seconds * run.dilation for run in runs]
+        known = [run for run in self._record.runs if run.seconds]
+        around = min(run.wall_seconds - run.seconds * run.dilation for run in known)
+        return math.fsum(jobs) / len(jobs) + max(0.0, around)
 
     def level(self, spent_seconds: float) -> float:
         """Return the logarithm of how slow the machine is, against its first look.

@@ -96,6 +96,15 @@ class TuningSummary:
     budget_seconds: float
     """How long it was allowed to."""
 
+    @property
+    def drift_words(self) -> str:
+        """How the machine changed, as a sentence without its full stop."""
+        low, high = self.drift
+        return (
+            f"The base gave {low:.2f} to {high:.2f} times its first value, and every run is"
+            " relative to that"
+        )
+
 
 def summarise_tuning(record: TuningRecord) -> TuningSummary:
     """Return what a tuning found so far."""

@@ -32,6 +32,10 @@ from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster, dead_daemons
 
 TAG = "trial-1"
+CRASH = (
+    "# A fatal error has been detected by the Java Runtime Environment:\n"
+    "#\n#  SIGSEGV (0xb) at pc=0x1, pid=2, tid=3\n"
+)
 CONF = "/nodes/master/scratch/trial-1/conf"
 
 
@@ -733,10 +737,7 @@ def test_a_jvm_that_crashed_with_an_archive_makes_later_jobs_start_without(
 
     def crash() -> Completed:
         printed.parent.mkdir(parents=True, exist_ok=True)
-        printed.write_text(
-            "# A fatal error has been detected by the Java Runtime Environment:\n"
-            "#\n#  SIGSEGV (0xb) at pc=0x1, pid=2, tid=3\n"
-        )
+        printed.write_text(CRASH)
         return ended(1)
 
     world.jobs += [crash, crash]
@@ -744,7 +745,7 @@ def test_a_jvm_that_crashed_with_an_archive_makes_later_jobs_start_without(
 
     first = execute().run(["job"], timeout_seconds=9)
 
-    assert first.refused_archive == "the class-data archive mapreduce"
+    assert first.lost_archive
     assert "a JVM crashed (SIGSEGV (0xb) at pc=0x1, pid=2, tid=3)" in first.failure
     assert "later jobs start without the class-data archive mapreduce" in first.failure
     assert "\n" not in first.failure
@@ -754,8 +755,47 @@ def test_a_jvm_that_crashed_with_an_archive_makes_later_jobs_start_without(
     assert "SharedArchiveFile" not in (conf / "mapred-site.xml").read_text()
     # The next one crashes without an archive: that is the job's own failure.
     second = execute().run(["job"], timeout_seconds=9)
-    assert second.refused_archive == ""
+    assert not second.lost_archive
     assert "a JVM crashed (SIGSEGV" in second.failure
+
+
+def test_of_jobs_that_crash_together_each_is_the_archives_fault(
+    execute: MakeExecution, live: LiveCluster, world: Any, folder: Path
+) -> None:
+    archive = live.layout.archives / "mapreduce.jsa"
+    archive.parent.mkdir()
+    archive.touch()
+
+    def crash() -> Completed:
+        archive.unlink()  # the other job's crash was seen first
+        (folder / "one" / "stdout.txt").write_text(CRASH)
+        return ended(1)
+
+    world.jobs.append(crash)
+    world.apps[TAG] = [[app("FAILED")]]
+
+    assert execute().run(["job"], timeout_seconds=9).lost_archive
+
+
+def test_a_crash_in_a_library_of_the_program_costs_no_archive(
+    execute: MakeExecution, live: LiveCluster, world: Any, folder: Path
+) -> None:
+    archive = live.layout.archives / "mapreduce.jsa"
+    archive.parent.mkdir()
+    archive.touch()
+
+    def crash() -> Completed:
+        (folder / "one" / "stdout.txt").write_text(f"{CRASH}# C  [libown.so+0x1119]  work+0x9\n")
+        return ended(1)
+
+    world.jobs.append(crash)
+    world.apps[TAG] = [[app("FAILED")]]
+
+    outcome = execute().run(["job"], timeout_seconds=9)
+
+    assert "[libown.so+0x1119]" in outcome.failure
+    assert not outcome.lost_archive
+    assert archive.exists()
 
 
 def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: Any) -> None:

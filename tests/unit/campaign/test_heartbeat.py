@@ -73,7 +73,13 @@ class Waits:
         return False
 
 
-def watch(live: LiveCluster, *, waits: int = 30) -> tuple[Heartbeat, list[str], Waits]:
+def well() -> Sequence[str]:
+    return []
+
+
+def watch(
+    live: LiveCluster, *, waits: int = 30, unhealthy: Callable[[], Sequence[str]] = well
+) -> tuple[Heartbeat, list[str], Waits]:
     """Let a heartbeat go on until it found something or has waited so often."""
     losses: list[str] = []
     ended = threading.Event()
@@ -84,7 +90,7 @@ def watch(live: LiveCluster, *, waits: int = 30) -> tuple[Heartbeat, list[str], 
         ended.set()
         wait.over.set()
 
-    with Heartbeat(live, on_loss=on_loss, wait=wait) as beats:
+    with Heartbeat(live, on_loss=on_loss, wait=wait, unhealthy=unhealthy) as beats:
         assert wait.over.wait(20)
     return beats, losses, wait
 
@@ -204,6 +210,33 @@ def test_the_heart_beats_on_after_a_passing_failure(look_at: Any) -> None:
     assert watch(live)[1] == ["nodemanager on worker4 refuses connections"]
 
 
+def test_a_node_that_yarn_gives_no_more_work_is_lost(look_at: Any) -> None:
+    """A job may wait for it for ever; YARN is asked at every fifth beat."""
+    live, _ = look_at({})
+    asked: list[int] = []
+
+    def sick_at_last() -> Sequence[str]:
+        asked.append(len(asked))
+        return ["worker1: 1/1 local-dirs are bad"] if len(asked) == 2 else []
+
+    beats, losses, waits = watch(live, unhealthy=sick_at_last)
+
+    assert losses == [beats.lost] == ["worker1: 1/1 local-dirs are bad"]
+    assert len(waits.seconds) == 10
+
+
+def test_a_yarn_that_does_not_say_its_nodes_is_no_loss(look_at: Any) -> None:
+    live, _ = look_at({})
+
+    def silent() -> Sequence[str]:
+        raise RemoteError("no answer from the ResourceManager")
+
+    _, losses, waits = watch(live, waits=60, unhealthy=silent)
+
+    assert losses == []
+    assert len(waits.seconds) > 60, "its daemons answer, so what YARN says may be late"
+
+
 def test_a_failing_kill_does_not_hide_the_loss(look_at: Any) -> None:
     live, _ = look_at(gone("worker3"))
     called = threading.Event()
@@ -212,7 +245,7 @@ def test_a_failing_kill_does_not_hide_the_loss(look_at: Any) -> None:
         called.set()
         raise RemoteError("YARN does not answer either")
 
-    with Heartbeat(live, on_loss=on_loss, wait=Waits(30)) as beats:
+    with Heartbeat(live, on_loss=on_loss, wait=Waits(30), unhealthy=well) as beats:
         assert called.wait(20)
 
     assert beats.lost.startswith("node worker3")

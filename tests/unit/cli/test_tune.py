@@ -126,7 +126,13 @@ def test_a_proof_whose_runs_are_lost_stops_and_goes_on(
     with pytest.raises(RunError, match="a run was lost more than once: the lights went out"):
         tuned(*SMALL, "--budget", "19min")
     monkeypatch.setattr("boardcluster.campaign.driver.run_trial", right)
+    [stopped] = read_records(tuned.home)
     assert "the profile is" in tuned(*SMALL, "--budget", "19min", "--continue").stdout
+    [record] = read_records(tuned.home)
+    assert stopped.proof is not None
+    assert record.end is not None
+    assert stopped.proof.reason
+    assert record.end.reason == stopped.proof.reason, "why the search ended, not the proof"
 
 
 def test_only_what_the_base_took_before_refuses_a_budget(tuned: Desk) -> None:
@@ -186,6 +192,18 @@ def test_a_kill_loses_at_most_the_run_under_way(
     ran = len(tuned.ran)
     again = tuned(*SMALL, *budget, "--continue")
     assert (len(tuned.ran), again.stdout) == (ran, done.stdout)
+
+
+@pytest.mark.parametrize(("name", "begun", "other"), [("seed", 3, "4"), ("pairs", 5, "6")])
+def test_what_a_tuning_was_begun_with_is_not_changed_silently(
+    tuned: Desk, name: str, begun: int, other: str
+) -> None:
+    with pytest.raises(UsageError, match="too small"):
+        tuned(*SMALL, "--budget", "5min")
+    with pytest.raises(UsageError, match=f"was begun with --{name} {begun}, not {other}") as caught:
+        tuned(*SMALL, "--budget", "17min", "--continue", f"--{name}", other)
+    assert f"leave --{name} out" in caught.value.hint
+    assert len(tuned.ran) == 1
 
 
 def all_attempts(desk: Desk) -> Any:

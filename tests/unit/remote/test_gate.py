@@ -407,3 +407,22 @@ def test_tail_text_takes_the_last_lines_of_bytes_and_of_files(tmp_path: Path) ->
 def test_tail_text_of_nothing_is_empty(tmp_path: Path) -> None:
     assert tail_text(b"  \n\n") == ""
     assert tail_text(tmp_path / "absent") == ""
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_what_a_program_writes_without_end_is_not_kept_without_end(
+    stream: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "_OUTPUT_BYTES_MAX", 1 << 20)
+    with pytest.raises(RemoteError, match=r"wrote more than 1 MiB: sh -c"):
+        run_program(["sh", "-c", f"yes >&{stream}"], timeout_seconds=60)
+
+
+def test_much_input_meets_much_output_and_a_program_that_does_not_read() -> None:
+    data = os.urandom(1 << 20)
+    assert run_program(["cat"], stdin=data).stdout == data
+    assert run_program(["true"], stdin=data).returncode == 0
+
+
+def test_the_tail_of_one_endless_line_is_short() -> None:
+    assert len(tail_text(b"x" * (1 << 20))) < 1 << 15

@@ -497,7 +497,11 @@ def test_after_a_jobs_crash_a_whole_kind_is_refused(shelf: Shelf) -> None:
     assert shelf.pis["worker2"].archives() == ["made.json"]
     assert len(shelf.pis["worker1"].archives()) == 1 + len(ARCHIVES)  # it did not answer
     shelf.pis["worker1"].lost = False
+    (folder,) = shelf.archives().folders
+    before = (folder / "made.json").read_text()
     assert shelf.archives().expected() == everywhere(shelf, NONE)
+    assert shelf.archives().planned() == []
+    assert (folder / "made.json").read_text() == before, "to look changes nothing"
     assert shelf.provide() == everywhere(shelf, NONE)
     assert shelf.pis["worker1"].archives() == ["made.json"]
     assert len(shelf.dumps()) == 1

@@ -1,10 +1,6 @@
-"""Dilated intervals: units, profile values, ends, and the engines' values in their own files."""
+"""Dilated intervals: units, profile values, ends."""
 
-import os
-import zipfile
-from functools import cache
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -16,20 +12,11 @@ from boardcluster.services.dilation import (
     dilated,
     intervals,
 )
-from boardcluster.services.install import find_installation
-from boardcluster.services.pair import load_pair, pair_ids
+from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import FILES
 
 NEW, OLD = "hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9"
-DEFAULTS = {
-    "core-site": ("hadoop-common", "core-default.xml"),
-    "hdfs-site": ("hadoop-hdfs", "hdfs-default.xml"),
-    "yarn-site": ("hadoop-yarn-common", "yarn-default.xml"),
-    "mapred-site": ("hadoop-mapreduce-client-core", "mapred-default.xml"),
-}
-SPARK_JARS = ("spark-core", "spark-yarn", "spark-network-common", "spark-catalyst", "spark-sql-api")
 DOCS = Path(__file__).parents[3] / "docs"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "boardcluster"
 
 
 def slow(
@@ -37,68 +24,6 @@ def slow(
 ) -> str | None:
     given = {} if value is None else {file: {name: value}}
     return dilated(given, dilation, pair_id=pair)[file].get(name)
-
-
-@cache
-def engines_own(pair_id: str) -> dict[str, dict[str, str]]:
-    """Return the defaults in the jars of an engine pair, if this machine has it."""
-    there = find_installation(load_pair(pair_id), cache=CACHE)
-    if there is None:
-        pytest.skip(f"{pair_id} is not in the cache of this machine")
-    found = {}
-    for file, (module, member) in DEFAULTS.items():
-        with zipfile.ZipFile(there.hadoop_jar(module)) as jar:
-            root = ElementTree.fromstring(jar.read(member))
-        found[file] = {
-            row.findtext("name", "").strip(): row.findtext("value", "").strip()
-            for row in root.iter("property")
-        }
-    return found
-
-
-@cache
-def spark_settings(pair_id: str) -> bytes:
-    """Return the classes of Spark that name its settings, if this machine has the pair."""
-    there = find_installation(load_pair(pair_id), cache=CACHE)
-    if there is None:
-        pytest.skip(f"{pair_id} is not in the cache of this machine")
-    classes = b""
-    for path in map(Path, there.jars("spark")):
-        if path.name.startswith(SPARK_JARS):
-            with zipfile.ZipFile(path) as jar:
-                places = (
-                    "/config/",
-                    "/util/Utils",
-                    "Conf",
-                    "/rpc/",
-                    "/scheduler/",
-                    "HealthTracker",
-                )
-                wanted = [n for n in jar.namelist() if any(place in n for place in places)]
-                classes += b"".join(jar.read(name) for name in wanted)
-    return classes
-
-
-@pytest.mark.parametrize("pair_id", pair_ids())
-@pytest.mark.parametrize("file", DEFAULTS)
-def test_the_table_has_the_engines_own_values(pair_id: str, file: str) -> None:
-    own = engines_own(pair_id)[file]
-
-    rows = intervals()[file]
-    documented = {name: row for name, row in rows.items() if not row.in_code}
-    assert {n: row.default_in(pair_id) for n, row in documented.items()} == {
-        n: own.get(n) for n in documented
-    }
-    assert {name for name in rows if name in own} == set(documented)
-
-
-@pytest.mark.parametrize("pair_id", pair_ids())
-def test_spark_still_has_every_setting_of_the_table(pair_id: str) -> None:
-    classes = spark_settings(pair_id)
-
-    # Names of modules are put together: spark.MODULE.io.retryWait.
-    names = [name.removeprefix("spark.shuffle.") for name in intervals()["spark-defaults"]]
-    assert [name for name in names if name.encode() not in classes] == []
 
 
 def test_every_row_is_sound() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from boardcluster.records import Engine
 from boardcluster.services.archive import refuse_archives
-from boardcluster.services.jvm import crash_words, job_options, refuse_job_archive
+from boardcluster.services.jvm import crash_words, job_options, uses_archive
 from boardcluster.services.layout import Layout
 
 FRAME = "V  [libjvm.so+0x6bc53d]  FileMapInfo::relocate_pointers_in_core_regions(long)+0x24d"
@@ -56,14 +56,14 @@ def test_only_the_archive_of_the_engine_is_refused(layout: Layout) -> None:
         (layout.archives / f"{name}.jsa").touch()
     layout = replace(layout, archived={node.name: names for node in layout.spec.nodes})
 
-    assert refuse_job_archive(layout, Engine.SPARK, "SIGSEGV") == "spark"
+    refuse_archives(layout.archives, "SIGSEGV", ["spark"])
 
     assert not any("Archive" in option for option in job_options(layout, Engine.SPARK))
     assert any("mapreduce.jsa" in option for option in job_options(layout, Engine.MAPREDUCE))
     assert (layout.archives / "spark.refused").read_text() == "SIGSEGV"
-    # A crash without an archive is not the archive's.
-    assert refuse_job_archive(layout, Engine.SPARK, "SIGSEGV") == ""
-    assert refuse_job_archive(layout, Engine.MPI, "SIGSEGV") == ""
+    assert not uses_archive(layout, Engine.SPARK)
+    assert uses_archive(layout, Engine.MAPREDUCE)
+    assert not uses_archive(layout, Engine.MPI)
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="there is no java")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-import runpy
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +14,8 @@ from boardcluster.errors import CapacityError, SpecError, UsageError
 from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.conf import render_node
-from boardcluster.services.install import Installation
 from boardcluster.services.layout import Layout
-from boardcluster.services.pair import load_pair, pair_ids
+from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, own_profile_digests
 from boardcluster.services.settings import (
     by_file,
@@ -43,21 +38,6 @@ MakeLayout = Callable[[ClusterSpec], Layout]
 def make_spec(make_spec: MakeSpec) -> MakeSpec:
     """The clusters of the other tests, of a pair that there is."""
     return lambda **changes: make_spec(**{"engines": "hadoop-3.4.2-spark-4.1.4", **changes})
-
-
-@pytest.mark.parametrize("pair_id", pair_ids())
-def test_the_list_of_a_pair_is_that_of_its_jars(pair_id: str) -> None:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    there = Installation(
-        pair=load_pair(pair_id), folder=Path(base) / "boardcluster" / "engines" / pair_id
-    )
-    if not there.hadoop_jars.is_dir() or shutil.which("javac") is None:
-        pytest.skip(f"{pair_id} is not in the cache of this machine, or there is no JDK")
-    listed = runpy.run_path(str(ROOT / "tools" / "list_settings.py"))["listed"]
-    packed = ROOT / f"src/boardcluster/services/pairs/{pair_id}.settings.gz"
-    assert gzip.decompress(packed.read_bytes()).decode() == listed(
-        there.hadoop_jars, there.spark_home / "jars"
-    )
 
 
 @pytest.mark.parametrize("pair_id", pair_ids())

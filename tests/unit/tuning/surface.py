@@ -69,7 +69,9 @@ class World:
         fails: Callable[[dict[str, str]], bool] = lambda _: False,
         start_seconds: float = 2.0,
         times: float = 1.0,
+        dilation: float = 1.0,
     ) -> None:
+        self._dilation = dilation
         self._times = times
         self._noise = noise
         self._speed = speed
@@ -95,8 +97,9 @@ class World:
             outcome=outcome,
             seconds=seconds,
             value=seconds if outcome is not Outcome.FAILED else 0.0,
-            wall_seconds=seconds + 1,
-            spent_seconds=spent + seconds + 1,
+            wall_seconds=seconds * self._dilation + 1,
+            spent_seconds=spent + seconds * self._dilation + 1,
+            dilation=self._dilation,
             run=f"t-{len(record.runs)}/1",
             reason=reason,
         )

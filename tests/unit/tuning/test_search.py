@@ -177,6 +177,14 @@ def test_the_rest_of_the_budget_is_for_more_pairs_but_never_for_too_many() -> No
     assert proof_pairs(record, 0.0) == 10
 
 
+def test_the_budget_counts_this_machines_seconds_and_not_those_of_slower_nodes() -> None:
+    record = begin(budget_seconds=8000.0)
+    search(record, World(noise=0.0, dilation=4.0), field(), runs_most=3)
+    base = record.runs[0]
+    assert Standing(record).wall_seconds(0) == pytest.approx(4 * base.seconds + 1)
+    assert Standing(record).wall_seconds(0) == pytest.approx(base.wall_seconds)
+
+
 def test_equal_records_give_equal_points() -> None:
     tried = [Tried(params={"instances": 4, "compiler": "fast"}, scores=(-0.1,), finished=False)]
     assert propose(SPACE, tried, seed=3) == propose(SPACE, tried, seed=3)

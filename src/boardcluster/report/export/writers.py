@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import errno
 import itertools
-import json
 import os
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -15,6 +13,7 @@ from typing import IO, Any, TextIO
 
 from boardcluster import __version__
 from boardcluster.errors import CapacityError, HostError, UsageError
+from boardcluster.foreign import json_text, write_csv
 from boardcluster.report.export.frames import DType, Field, Frame, Value
 
 __all__ = [
@@ -140,13 +139,8 @@ def write_stream(frame: Frame, out: TextIO, *, to: Format) -> int:
 
 
 def _write_csv(frame: Frame, out: TextIO) -> int:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([field.name for field in frame.fields])
-    count = 0
-    for row in frame.rows:
-        writer.writerow([_plain(value) for value in row])
-        count += 1
-    return count
+    write_csv(out, [[field.name for field in frame.fields]])
+    return write_csv(out, ([_plain(value) for value in row] for row in frame.rows))
 
 
 def _plain(value: Value) -> str | int | float:
@@ -159,7 +153,7 @@ def _plain(value: Value) -> str | int | float:
 
 
 def _object(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json_text(value, allow_nan=False)
 
 
 def _write_json(frame: Frame, out: TextIO) -> int:
@@ -173,7 +167,7 @@ def _write_json(frame: Frame, out: TextIO) -> int:
             for field in frame.fields
         ],
     }
-    out.write(json.dumps(head, ensure_ascii=False, indent=1)[:-2] + ',\n "rows": [')
+    out.write(json_text(head, indent=1)[:-2] + ',\n "rows": [')
     count = 0
     for row in frame.rows:
         out.write(("," if count else "") + "\n  ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from boardcluster.analysis import Cell
+from boardcluster.foreign import write_csv
 from boardcluster.report import words
 
 if TYPE_CHECKING:
@@ -189,10 +189,8 @@ def csv_text(figure: Figure) -> str:
     """The data of a figure as CSV with a heading; numbers keep ten digits, None is empty."""
     names = list(dict.fromkeys(name for row in figure.rows for name in row))
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(names)
-    for row in figure.rows:
-        writer.writerow([_field(row.get(name)) for name in names])
+    rows = ([_field(row.get(name)) for name in names] for row in figure.rows)
+    write_csv(buffer, [names, *rows])
     return buffer.getvalue()
 
 

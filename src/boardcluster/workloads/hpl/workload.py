@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import HostError
 from boardcluster.fetch.cache import Progress
+from boardcluster.foreign import start_of
 from boardcluster.records import Engine
 from boardcluster.services.linpack import BUILD_TOOLS, Linpack, have_linpack
 from boardcluster.services.mpi import mpirun_command
@@ -172,7 +173,7 @@ class _Hpl(Workload):
         phase = self._phase(context, spec, text, name="search")
         outcome = context.run_job(Engine.MPI, lambda _conf: phase)
         path = outcome.results[_OUTPUT] if phase.results else outcome.stdout
-        return parse_several(path.read_text(errors="replace"), n=n, solutions=len(nbs) * len(grids))
+        return parse_several(start_of(path), n=n, solutions=len(nbs) * len(grids))
 
     def _phase(self, context: Context, spec: JobSpec, text: str, *, name: str) -> Phase:
         """Return the phase that runs HPL with an input."""
@@ -213,7 +214,7 @@ class _Hpl(Workload):
         outcome = outcomes[_PHASE]
         hpcc = _is_hpcc(job.spec.parameters["binary"])
         path = outcome.results[_OUTPUT] if hpcc else outcome.stdout
-        result = parse_output(path.read_text(errors="replace"), hpcc=hpcc)
+        result = parse_output(start_of(path), hpcc=hpcc)
         verification = prove(plan(_settled(job.spec, staged)), result)
         return Proof(
             verification=verification,

@@ -8,6 +8,7 @@ from itertools import combinations
 from statistics import fmean
 
 from boardcluster.errors import UsageError
+from boardcluster.foreign import start_of
 from boardcluster.records import Engine, Verification
 from boardcluster.services.layout import Layout
 from boardcluster.services.mpi import mpirun_command
@@ -121,10 +122,10 @@ class _NetPipe(Workload):
         for pair in _pairs(context.live.layout):
             name = _name(job.spec, pair)
             checked = outcomes[name + _CHECK]
-            printed = checked.stdout.read_text(errors="replace")
-            printed += checked.stderr.read_text(errors="replace")
+            printed = start_of(checked.stdout)
+            printed += start_of(checked.stderr)
             passed = check_integrity(printed, largest_bytes=largest, pair=name)
-            text = outcomes[name].results[_OUTPUT].read_text(errors="replace")
+            text = start_of(outcomes[name].results[_OUTPUT])
             curves["-".join(pair)] = curve = parse_curve(text, largest_bytes=largest, pair=name)
             facts.append(f"{name}: {passed} sizes intact, {len(curve.points)} sizes measured\n")
         # Each fact was held against what NetPIPE must do, so the two digests are of the same text.
