@@ -135,7 +135,7 @@ def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
 
 def test_an_own_program_needs_two_numbers_of_workers() -> None:
     asked = replace(ASKED, workload="submit", size_bytes=0, arguments=("app.py", "10"))
-    program = {"workload": "submit", "arguments": ("app.py", "10")}
+    program: dict[str, Any] = {"workload": "submit", "arguments": ("app.py", "10")}
     cells = [(0.0, 1), (0.0, 2)]
 
     def law(_: float, workers: float) -> float:
