@@ -169,6 +169,20 @@ def test_own_nodes_are_compared_with_others_only_by_their_probes() -> None:
     assert probed.seconds.median < 40  # its start is the same, and its CPU 2.45 times as fast
 
 
+def test_emulated_boards_are_those_that_most_nodes_stand_for() -> None:
+    twin = "1 x desktop-i5-9600k + 4 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb, PCIe 2.0"
+    mine = runs(
+        lambda size, workers: 30 + 20 * size / workers,
+        [(1, 1), (1, 2), (2, 2)],
+        setup=make_fingerprint(twin=twin),
+    )
+    asked = replace(ASKED, board="rpi-4b-4gb-1500mhz", medium="samsung-ufs-256gb")
+    found = ask(Archive(mine), asked)
+    assert found.provenance[0] == "3 own runs"
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(40, rel=0.1)
+
+
 def test_own_nodes_without_runs_or_probes_are_not_known() -> None:
     found = ask(Archive([]))
     assert [row.reason for row in found.unknown] == [UnknownReason.NO_FIGURE]
