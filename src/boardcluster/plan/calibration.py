@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from boardcluster.plan.prediction import PREDICTION_COVERAGE, BacktestAtDistance
 
-__all__ = ["IntervalCalibration", "HeldOut", "calibration_text", "read_calibration"]
+__all__ = ["HeldOut", "IntervalCalibration", "calibration_text", "read_calibration"]
 
 _COLUMNS = (
     *("series", "protocol", "fold", "inside", "log_error", "spread"),

@@ -10,7 +10,7 @@ from statistics import median
 
 from boardcluster.catalog.conditions import read_conditions
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
-from boardcluster.catalog.lookup import entry_names, find_board, find_part
+from boardcluster.catalog.lookup import entry_names, entry_path, find_board, find_part
 from boardcluster.catalog.published import read_cells, read_index
 from boardcluster.errors import SpecError
 from boardcluster.units import parse_size
@@ -89,8 +89,13 @@ def _most(entry: BoardEntry, name: str) -> SourcedFigure | None:
 
 
 @cache
-def _catalogued_boards() -> tuple[BoardEntry, ...]:
-    return tuple(find_board(name) for name in entry_names("boards"))
+def _boards_with(figure: str) -> tuple[BoardEntry, ...]:
+    """Return the boards of the catalog that have a figure; only those files are parsed."""
+    return tuple(
+        find_board(name)
+        for name in entry_names("boards")
+        if f'"{figure}"' in entry_path("boards", name).read_text(encoding="utf-8")
+    )
 
 
 def _mips(entry: BoardEntry) -> tuple[float | None, str]:
@@ -100,7 +105,7 @@ def _mips(entry: BoardEntry) -> tuple[float | None, str]:
     """
     if own := _most(entry, _CPU):
         return own.figure.value, own.source
-    for other in _catalogued_boards():
+    for other in _boards_with(_CPU):
         found = _most(other, _CPU)
         same = _processor(other) == _processor(entry)
         if found and same and entry.clock_hertz and other.clock_hertz:
@@ -121,8 +126,8 @@ def board_rates_of(entry: BoardEntry, *, name: str = "") -> BoardRates:
         )
     ]
     if None in watts:
-        alike = [row for row in _catalogued_boards() if _processor(row) == _processor(entry)]
-        same = [row for row in alike if _figures(row.figures, "power_stress_mean_watts")]
+        measured = _boards_with("power_stress_mean_watts")
+        same = [row for row in measured if _processor(row) == _processor(entry)]
         nearest = min(
             same,
             key=lambda row: abs((row.clock_hertz or 0) - (entry.clock_hertz or 0)),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from boardcluster.errors import SpecError
 from boardcluster.plan.backtest import TIE, hold_out, joined
-from boardcluster.plan.calibration import IntervalCalibration, HeldOut, read_calibration
+from boardcluster.plan.calibration import HeldOut, IntervalCalibration, read_calibration
 from boardcluster.plan.hardware import (
     BoardRates,
     MediumRates,

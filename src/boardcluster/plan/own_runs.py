@@ -63,11 +63,17 @@ def _start_seconds(phases: Mapping[str, float], duration_seconds: float) -> floa
 
 
 def _stands_for(found: Fingerprint, kind: str) -> str:
-    """Return the entry that emulated nodes stand for, where it is one."""
+    """Return the entry that most emulated nodes stand for, where it is one; the last of equals.
+
+    The master stands first in the words of a fingerprint, and may be another board.
+    """
+    counted = re.findall(r"(\d+) x ([^+]+)", found.twin) or [("1", found.twin)]
+    most = max(int(count) for count, _ in counted)
+    words = next(text for count, text in reversed(counted) if int(count) == most)
     named = [
         name
         for name in entry_names(kind)
-        if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", found.twin)
+        if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", words)
     ]
     return named[0] if len(named) == 1 else OWN_HARDWARE
 

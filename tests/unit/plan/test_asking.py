@@ -135,7 +135,7 @@ def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
 
 def test_an_own_program_needs_two_numbers_of_workers() -> None:
     asked = replace(ASKED, workload="submit", size_bytes=0, arguments=("app.py", "10"))
-    program = {"workload": "submit", "arguments": ("app.py", "10")}
+    program: dict[str, Any] = {"workload": "submit", "arguments": ("app.py", "10")}
     cells = [(0.0, 1), (0.0, 2)]
 
     def law(_: float, workers: float) -> float:
@@ -167,6 +167,20 @@ def test_own_nodes_are_compared_with_others_only_by_their_probes() -> None:
     assert probed.provenance[0] == "3 own runs"
     assert probed.seconds
     assert probed.seconds.median < 40  # its start is the same, and its CPU 2.45 times as fast
+
+
+def test_emulated_boards_are_those_that_most_nodes_stand_for() -> None:
+    twin = "1 x desktop-i5-9600k + 4 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb, PCIe 2.0"
+    mine = runs(
+        lambda size, workers: 30 + 20 * size / workers,
+        [(1, 1), (1, 2), (2, 2)],
+        setup=make_fingerprint(twin=twin),
+    )
+    asked = replace(ASKED, board="rpi-4b-4gb-1500mhz", medium="samsung-ufs-256gb")
+    found = ask(Archive(mine), asked)
+    assert found.provenance[0] == "3 own runs"
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(40, rel=0.1)
 
 
 def test_own_nodes_without_runs_or_probes_are_not_known() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from boardcluster.plan.calibration import (
-    IntervalCalibration,
     HeldOut,
+    IntervalCalibration,
     calibration_text,
     read_calibration,
 )
