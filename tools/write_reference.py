@@ -4,7 +4,9 @@
     .venv/bin/python tools/write_reference.py --check    name the stale pages; exit code 1 if any
 
 A part stands between `<!-- tools/write_reference.py: NAME -->` and `<!-- end -->` on a page of
-docs/reference. What is around it is written by hand. A tidy test fails while a page is stale.
+docs/reference or docs/explanation. What is around it is written by hand. Besides it writes the
+backtests of the published tables, which are a file of the package. A tidy test fails while one is
+stale.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from boardcluster import errors
 from boardcluster.cli.app import app
 from boardcluster.doctor import check_names, checks, load_check
 from boardcluster.factors import FACTORS, Acts
+from boardcluster.plan.calibration import IntervalCalibration, calibration_text
+from boardcluster.plan.learning import BACKTESTS, held_out_cells
+from boardcluster.plan.scoreboard import published_scoreboard
 from boardcluster.report.compared import COMPARISON
 from boardcluster.report.export.cells import CELLS
 from boardcluster.report.export.frames import FieldGetter
@@ -33,8 +38,9 @@ from boardcluster.report.export.samples import PROBES, SAMPLES
 from boardcluster.report.export.writers import SCHEMA
 from boardcluster.telemetry.meters.registry import kinds
 from boardcluster.tuning.space import Tunable, level_words, read_space
+from boardcluster.units import format_seconds
 
-REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 _PART = re.compile(r"<!-- tools/write_reference\.py: (.+?) -->\n.*?<!-- end -->\n", re.DOTALL)
 _RESTARTS = {Acts.CLUSTER: "yes", Acts.JOB: "no", Acts.BY_KEY: "some"}
 _TABLES: dict[str, tuple[str, Iterable[FieldGetter]]] = {
@@ -253,6 +259,75 @@ def space() -> str:
     return table("Setting|Properties|Values|Jobs of|What it trades", rows)
 
 
+def backtests() -> str:
+    """How good predictions of the published tables are."""
+    board = published_scoreboard()
+    head = "Held out|Cells:|Mean error:|Median:|Within 10 %:|Within 20 %:|In the 90 % interval:"
+    protocols = table(
+        head,
+        (
+            (
+                row.protocol,
+                row.cells,
+                *(
+                    f"{100 * share:.1f} %"
+                    for share in (
+                        row.mean_error,
+                        row.median_error,
+                        row.within_10_percent,
+                        row.within_20_percent,
+                        row.coverage,
+                    )
+                ),
+            )
+            for row in board.protocols
+        ),
+    )
+    series = list(board.protocols[0].by_series)
+    by_series = table(
+        "|".join(["Mean error of", *(f"{name}:" for name in series)]),
+        (
+            (row.protocol, *(f"{100 * row.by_series[name]:.1f} %" for name in series))
+            for row in board.protocols
+        ),
+    )
+    aside = table(
+        "Kept aside|Predicted:|Measured:|Error:",
+        (
+            (
+                row.source,
+                format_seconds(row.predicted_seconds),
+                format_seconds(row.measured_seconds),
+                f"{100 * row.error:+.1f} %",
+            )
+            for row in board.aside
+        ),
+    )
+    errors = board.linpack_errors
+    other = table(
+        "Other|Cells:|Mean error:|Most:",
+        (
+            (
+                "HPL of Baun's Table 7 from its one-node rows, without 95 % of the memory",
+                len(errors),
+                f"{100 * sum(errors) / len(errors):.1f} %",
+                f"{100 * max(errors):.1f} %",
+            ),
+            (
+                "Hadoop Pi on the 5B from the 4B by 7-zip",
+                board.board_cells,
+                f"{100 * board.board_error:.1f} %",
+                "",
+            ),
+            *(
+                (f"Intermediate bytes, {name}, one cell left out", 6, f"{100 * error:.1f} %", "")
+                for name, error in board.intermediate.items()
+            ),
+        ),
+    )
+    return "\n\n".join([protocols, by_series, aside, other])
+
+
 def parts() -> Mapping[str, Callable[[], str]]:
     """Every part by its name, and what writes it."""
     return {
@@ -262,6 +337,7 @@ def parts() -> Mapping[str, Callable[[], str]]:
         "exit codes": exit_codes,
         "exported columns": exported_columns,
         "space of tune": space,
+        "backtests": backtests,
         **{
             f"options of boardcluster {name}".strip(): partial(option_table, command)
             for name, command in commands().items()
@@ -285,9 +361,13 @@ def written(page: str) -> str:
 
 def main() -> int:
     """Write the pages, or with ``--check`` say which are stale; missing parts are an error."""
-    pages = {path: path.read_text() for path in sorted(REFERENCE.glob("*.md"))}
+    folders = (DOCS / "reference", DOCS / "explanation")
+    pages = {path: path.read_text() for folder in folders for path in sorted(folder.glob("*.md"))}
     there = {name for text in pages.values() for name in _PART.findall(text)}
     stale = {path: new for path, text in pages.items() if (new := written(text)) != text}
+    held_out = calibration_text(IntervalCalibration.of(held_out_cells()))
+    if not BACKTESTS.exists() or BACKTESTS.read_text() != held_out:
+        stale[BACKTESTS] = held_out
     for name in sorted(set(parts()) - there):
         print(f"no page has the part `<!-- tools/write_reference.py: {name} -->`")
     if "--check" in sys.argv[1:]:

@@ -8,6 +8,7 @@
     frame = bc.results("default").to_pandas()
     samples = bc.results("default").telemetry(done.runs[0])
     bc.report("default", out="report")
+    print(bc.predict("terasort", engine="spark", size="4GB", workers=8).seconds)
     print(bc.compare("engine:mapreduce", "engine:spark").words.headline)
 
 What is named here is loaded when it is first used, so that the import itself takes no time.
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
         CampaignOutcome,
         Cluster,
         Comparison,
+        PurchasePlan,
         Results,
+        RuntimePrediction,
         Status,
         Table,
         TuneOutcome,
         Written,
         compare,
+        plan,
+        predict,
         report,
         results,
     )
@@ -39,7 +44,9 @@ __all__ = [
     "CampaignOutcome",
     "Cluster",
     "Comparison",
+    "PurchasePlan",
     "Results",
+    "RuntimePrediction",
     "Status",
     "Table",
     "TuneOutcome",
@@ -47,6 +54,8 @@ __all__ = [
     "__version__",
     "compare",
     "open",
+    "plan",
+    "predict",
     "report",
     "results",
 ]

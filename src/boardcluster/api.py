@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,6 +16,12 @@ from boardcluster.analysis.result_sets import ResultSetComparison
 from boardcluster.campaign.begin import CampaignRequest, Design, Start
 from boardcluster.campaign.follow import Follower, LineProgress
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
+from boardcluster.campaign.purchase import (
+    PurchaseRequest,
+    plan_for_request,
+    read_limits,
+    read_planned_size,
+)
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.campaign.tune import TuneOutcome, run_tuning
 from boardcluster.campaign.tune_order import TuneOrder
@@ -28,7 +35,12 @@ from boardcluster.cluster.folders import (
     sibling_homes,
 )
 from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
+from boardcluster.plan.candidates import WORKERS_MOST
+from boardcluster.plan.prediction import RuntimePrediction
+from boardcluster.plan.purchase import PurchasePlan
 from boardcluster.queries.names import TableName
+from boardcluster.queries.plan_model import learn_for_plan
+from boardcluster.queries.predictions import AskedRun, choose_engine, predict_run, require_size
 from boardcluster.queries.report import write_home_report
 from boardcluster.queries.result_sets import compare_named
 from boardcluster.queries.runs import find_run
@@ -45,7 +57,7 @@ from boardcluster.report.export.writers import (
     whole_file,
     write_frame,
 )
-from boardcluster.services.operation import spec_as_run
+from boardcluster.services.operation import read_spec, spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.spec import REPETITIONS_MAX, SEED_MAX, STARTS_MAX, check_precision
@@ -59,13 +71,17 @@ __all__ = [
     "CampaignOutcome",
     "Cluster",
     "Comparison",
+    "PurchasePlan",
     "Results",
+    "RuntimePrediction",
     "Status",
     "Table",
     "TuneOutcome",
     "Written",
     "compare",
     "open_cluster",
+    "plan",
+    "predict",
     "report",
     "require_ending",
     "results",
@@ -421,6 +437,62 @@ def results(
     return Results(home_folder(_path(home), name, only_read=True), campaign)
 
 
+def predict(
+    workload: str,
+    *,
+    engine: str = "",
+    size: str | int | None = None,
+    workers: int | None = None,
+    board: str | None = None,
+    medium: str | None = None,
+    replication: int | None = None,
+    parameters: Mapping[str, str] | None = None,
+    name: str = "default",
+    home: AnyPath | None = None,
+    mixed: bool = False,
+) -> RuntimePrediction:
+    """Predict how long a run takes, its intermediate bytes and energy, and how sure that is.
+
+    What is left out is taken from the cluster, whose runs and probes are learned from where it has
+    some. Of an answer that is not known, ``unknown`` says why and ``run_next`` what would help.
+
+    Args:
+        workload: its name.
+        engine: its engine; may be left out where there is one only.
+        size: input size, such as ``"4GB"``.
+        workers: number of workers.
+        board: a board of the catalog, or the path of a TOML file.
+        medium: a medium, likewise.
+        replication: copies of each HDFS block; None for 3.
+        parameters: values of the workload's parameters, by name.
+        name: the cluster's name.
+        home: its state folder; None for the one of its name.
+        mixed: learn also from runs of other engine versions, security modes and settings.
+
+    Raises:
+        UsageError: something is missing, or there is no such workload, board or medium.
+        SpecError: cluster.toml, or a file of a board or medium, is wrong.
+        StoreError: the store is damaged.
+    """
+    found = load_workload(workload)
+    defaults = {f"{workload}.{key}": row.default for key, row in found.parameters.items()}
+    given = {f"{workload}.{key}": value for key, value in (parameters or {}).items()}
+    folder = home_folder(_path(home), name, only_read=True)
+    asked = AskedRun(
+        workload=workload,
+        engine=choose_engine(workload, Engine(engine) if engine else None, found.engines),
+        size_bytes=require_size(workload, None if size is None else parse_size(size)),
+        workers=workers,
+        board=board,
+        medium=medium,
+        replication=replication,
+        parameters=given,
+    )
+    declared = folder / "cluster.toml"
+    spec = read_spec(declared) if declared.exists() else None
+    return predict_run(asked, folder, spec, defaults=defaults, mixed=mixed)
+
+
 def report(
     name: str = "default",
     *,
@@ -576,6 +648,74 @@ def _file_request(
         raise UsageError("retry_failed needs resume=True", hint="give both")
     start = Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN
     return campaign_file(path, start=start, only=only, retry_failed=retry_failed, design=design)
+
+
+def plan(
+    workload: str,
+    *,
+    size: str | int | None = None,
+    engine: str | None = None,
+    deadline: str | None = None,
+    budget: float | None = None,
+    watts: float | None = None,
+    joules: float | None = None,
+    boards: Sequence[str] = (),
+    media: Sequence[str] = (),
+    networks: Sequence[str] = (),
+    profiles: Sequence[str] = (),
+    prices: Mapping[str, float] | None = None,
+    have: Sequence[str] = (),
+    workers_most: int = WORKERS_MOST,
+    replication: int | None = None,
+    name: str = "default",
+    home: AnyPath | None = None,
+) -> PurchasePlan:
+    """Say what to buy for a run. Nothing is started.
+
+    Args:
+        workload: the name of a workload of Hadoop or Spark.
+        size: size of its input, ``"100 GB"`` or bytes; None for pi.
+        engine: ``spark`` or ``mapreduce``; None for both.
+        deadline: longest time of a run, ``"3h"``.
+        budget: highest price of what is bought, in US dollars.
+        watts: highest mean power of the workers during a run.
+        joules: highest energy of the workers in a run.
+        boards: boards to choose from, names of the catalog or files; none for all with a price.
+        media: media, likewise.
+        networks: switches, likewise.
+        profiles: engine configurations to try; none for ``default``.
+        prices: of one piece, by name or as ``board``, ``medium``, ``supply``, ``switch``.
+        have: what is there already, ``"4 x BOARD, MEDIUM"`` or a ``cluster.toml``.
+        workers_most: most workers to buy.
+        replication: copies of each block of HDFS; None for what each profile keeps.
+        name: a cluster whose own runs are learned from, too.
+        home: its state folder; None for the one of its name.
+
+    Returns:
+        The choice, the front of time, energy and price, what is beside the choice and why it falls
+        out, and what would change the answer.
+
+    Raises:
+        UsageError: a name does not exist, or the limits exclude everything; says which binds.
+        PredictionUnknownError: the model knows the time of none.
+        CapacityError: no cluster holds the data or has the memory.
+    """
+    request = PurchaseRequest(
+        workload=workload,
+        size_bytes=read_planned_size(workload, size),
+        engine=next(iter(_engines(engine)), None),
+        limits=read_limits(deadline=deadline, budget=budget, watts=watts, joules=joules),
+        boards=boards,
+        media=media,
+        networks=networks,
+        profiles=profiles,
+        prices=[f"{key}={value}" for key, value in (prices or {}).items()],
+        there=have,
+        workers_most=workers_most,
+        replication=replication,
+    )
+    folder = home_folder(_path(home), name, only_read=True)
+    return plan_for_request(request, partial(learn_for_plan, folder))
 
 
 def _budget_seconds(given: str | float) -> float:

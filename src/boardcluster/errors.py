@@ -30,6 +30,7 @@ __all__ = [
     "LockedError",
     "LoginError",
     "MeterError",
+    "PredictionUnknownError",
     "ProbeOutputError",
     "RemoteError",
     "RemoteTimeoutError",
@@ -57,6 +58,7 @@ EXIT_CODES: Mapping[int, str] = {
     8: "a command on a node failed or did not end in time, or the node cannot be reached",
     9: "a run failed, an output is wrong, or nothing was selected",
     10: "the store is damaged or of an unknown version",
+    11: "a prediction is not known well enough; why, and the run that would help, are shown",
     EXIT_DEFECT: "a defect of boardcluster; please report it with the lines shown",
     EXIT_INTERRUPTED: "Ctrl-C; everything that the command started has been ended",
     EXIT_TERMINATED: "SIGTERM or SIGHUP; the same",
@@ -278,6 +280,15 @@ class EmptySelectionError(RunError):
 
     What to do: see `boardcluster results` for the ids there are.
     """
+
+
+class PredictionUnknownError(BoardclusterError):
+    """What is asked is too far from what was measured, or nothing like it was.
+
+    What to do: make the run that is named, and ask again.
+    """
+
+    exit_code = 11
 
 
 class StoreError(BoardclusterError):

@@ -19,6 +19,7 @@ from boardcluster.campaign.begin import (
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import Follower, each_health_once, each_run
 from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.prediction import CampaignPrediction, predict_trials
 from boardcluster.campaign.preflight import Preflight, check_preflight, free_bytes
 from boardcluster.campaign.rounds import Outlook, look_ahead, next_round
 from boardcluster.campaign.texts import prepared_texts
@@ -188,6 +189,8 @@ class Preview:
     """What its precision takes; None without one."""
     all_preflight: Preflight | None
     """What all the runs take that the precision asks for, as far as is known; None without one."""
+    prediction: CampaignPrediction
+    """Time and energy of what would run first, predicted."""
 
 
 def preview_campaign(home: Path, request: CampaignRequest, *, cache: Path) -> Preview:
@@ -210,6 +213,7 @@ def preview_campaign(home: Path, request: CampaignRequest, *, cache: Path) -> Pr
             preflight=preflight_of(home, declared, store, work.chosen, cache=cache),
             outlook=outlook,
             all_preflight=everything,
+            prediction=predict_trials(home, store, declared, work.chosen),
         )
 
 

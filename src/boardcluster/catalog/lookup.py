@@ -26,6 +26,7 @@ __all__ = [
     "KINDS",
     "PartEntry",
     "entry_names",
+    "entry_path",
     "find_board",
     "find_part",
     "nearest",
@@ -94,6 +95,11 @@ def entry_names(kind: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (_FOLDER / kind).glob("*.toml")))
 
 
+def entry_path(kind: str, name: str) -> Path:
+    """Return the file of an entry of the catalog, by its kind and name."""
+    return _FOLDER / kind / f"{name}.toml"
+
+
 def _words(name: str) -> set[str]:
     """Return the runs of letters and of digits, the same of ``Raspberry Pi 5B`` and ``rpi-5b``."""
     short = re.sub(r"\b(raspberry[ _-]*)?pi(?![a-z])", "rpi", name.lower())
@@ -130,7 +136,7 @@ def _path(kind: str, name: str) -> Path:
             f"the catalog has no {name!r} among its {kind}{suggestion(nearest(name, names))}",
             hint=f"see the names with: boardcluster catalog {kind}",
         )
-    return _FOLDER / kind / f"{name}.toml"
+    return entry_path(kind, name)
 
 
 def find_board(name: str) -> BoardEntry:

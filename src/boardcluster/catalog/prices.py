@@ -10,7 +10,7 @@ from boardcluster.catalog.entry import SourcedFigure
 from boardcluster.catalog.lookup import find_board, find_part
 from boardcluster.records import ClusterSpec, NodeSpec, Prices
 
-__all__ = ["CATALOG_CURRENCY", "DECLARED", "price_list"]
+__all__ = ["CATALOG_CURRENCY", "DECLARED", "latest_price", "price_list"]
 
 CATALOG_CURRENCY = "USD"
 """Prices of the catalog are figures that end in ``us_dollars``."""
@@ -95,7 +95,7 @@ def _catalogued(
     parts = []
     for entry, count in counted.items():
         figures = find_board(entry).figures if name == "boards" else find_part(name, entry).figures
-        latest = _latest(figures)
+        latest = latest_price(figures)
         if latest is None:
             return (), f": the catalog has no price of {entry}"
         if currency != CATALOG_CURRENCY:
@@ -112,6 +112,7 @@ def _catalogued(
     return tuple(parts), ""
 
 
-def _latest(figures: Sequence[SourcedFigure]) -> SourcedFigure | None:
+def latest_price(figures: Sequence[SourcedFigure]) -> SourcedFigure | None:
+    """Return the price of the latest year among the figures of an entry; None without any."""
     priced = [row for row in figures if row.figure.name == _FIGURE]
     return max(priced, key=lambda row: row.figure.conditions.get("year", ""), default=None)

@@ -29,7 +29,7 @@ __all__ = ["COMMANDS", "PANELS", "Stopped", "app", "main"]
 
 PANELS = {
     "Start here": ("demo", "doctor", "init", "up", "status", "down"),
-    "Run": ("run", "submit", "experiment", "tune", "probe", "data"),
+    "Run": ("run", "submit", "experiment", "tune", "probe", "data", "predict", "plan"),
     "Look": ("results", "telemetry", "report", "compare", "export"),
     "Boards": ("inventory", "tunnel", "meters", "uninstall"),
     "More": ("catalog", "metrics"),
@@ -40,7 +40,8 @@ COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
 _EPILOG = (
     "Exit codes: 0 success, 2 usage, 3 cluster.toml, 4 input, 5 this machine, 6 download, "
-    "7 cluster, 8 node, 9 run, 10 store, 70 a bug in boardcluster, 130 Ctrl-C, 143 SIGTERM."
+    "7 cluster, 8 node, 9 run, 10 store, 11 not predictable, 70 a bug in boardcluster, 130 Ctrl-C, "
+    "143 SIGTERM."
 )
 
 

@@ -27,6 +27,7 @@ from boardcluster.cli.options import (
     require_cluster,
 )
 from boardcluster.cli.run_options import DesignOptions, FileOptions, WorkloadOptions
+from boardcluster.cli.show_predict import print_campaign_prediction
 from boardcluster.cli.show_preflight import print_precision, print_preflight
 from boardcluster.cli.show_results import print_results
 from boardcluster.cli.workload_options import parse_parameters
@@ -136,12 +137,14 @@ def _preview(folder: Path, request: CampaignRequest, *, cache: Path, as_json: bo
                 "policy": request.spec.policy,
                 "precision": preview.outlook,
                 "precision_outlook": preview.all_preflight,
+                "prediction": preview.prediction,
             }
         )
     elif work.campaign is not None and not work.chosen:
         say(f"nothing is left to run of campaign {work.campaign.id}")
     else:
         print_preflight(preview.preflight, reporter=None)
+        print_campaign_prediction(preview.prediction)
         print_precision(preview)
     refuse_problems(preview.preflight)
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
 from boardcluster.queries.samples import RunRequest, digest_runs
-from boardcluster.queries.searches import search_campaigns
-from boardcluster.records import ClusterSpec, PowerSamples, Result
+from boardcluster.records import ClusterSpec, PowerSamples, ProbeRun, Result
 from boardcluster.report import Written, write_source
 from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
 from boardcluster.report.run_page import write_run_page
 from boardcluster.report.source import Source
 from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
+from boardcluster.tuning.searches import search_campaigns
 from boardcluster.tuning.summary import summarise_tuning
+
+if TYPE_CHECKING:
+    from boardcluster.plan.expected import ExpectedRun
 
 __all__ = ["write_home_report", "write_one_page"]
 
@@ -75,12 +79,23 @@ def write_home_report(
         replace(source, pages=pages),
         cluster=cluster,
         folder=folder,
-        evidence=evidence,
+        evidence=replace(evidence, expected=_expected(source, cluster, probes)),
         probes=probes,
         tunings=[summarise_tuning(row) for row in tunings],
         figures=figures,
         follow=follow,
     )
+
+
+def _expected(
+    source: Source, cluster: ClusterSpec | None, probes: Sequence[ProbeRun]
+) -> tuple[ExpectedRun, ...]:
+    """Predict the cells of a report; one without any does not wait for the model to load."""
+    if not source.cells:
+        return ()
+    from boardcluster.plan.expected import expected_runs  # noqa: PLC0415  loads numpy and scipy
+
+    return expected_runs(source.cells, cluster, probes)
 
 
 def _watch(

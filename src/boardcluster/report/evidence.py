@@ -12,6 +12,7 @@ from boardcluster.records import PowerModel, PowerSamples, Result, Telemetry
 if TYPE_CHECKING:
     from boardcluster.analysis.advice import RunFacts
     from boardcluster.analysis.bottleneck import Diagnosis
+    from boardcluster.plan.expected import ExpectedRun
     from boardcluster.report.plots import Figure
 
 __all__ = [
@@ -33,7 +34,7 @@ Key: TypeAlias = "tuple[str, int]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What telemetry says of the runs. A run is in none of them where it has no samples."""
+    """What telemetry and the model say of the runs; telemetry, of those that have samples."""
 
     diagnoses: Mapping[Key, Diagnosis] = field(default_factory=dict)
     """What bound each run and its phases."""
@@ -45,6 +46,8 @@ class Evidence:
     """Runs whose samples cannot be read, as they are named, and why."""
     missing: tuple[str, ...] = ()
     """Measured runs without samples, as they are named."""
+    expected: tuple[ExpectedRun, ...] = ()
+    """Cells beside what is predicted without them, and configurations untried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

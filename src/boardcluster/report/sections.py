@@ -20,6 +20,7 @@ from boardcluster.report.details import (
     untrusted_section,
     verification_section,
 )
+from boardcluster.report.expected_part import expected_section
 from boardcluster.report.findings import findings_section
 from boardcluster.report.machine import machine_section
 from boardcluster.report.material import Material
@@ -109,6 +110,7 @@ SECTIONS: tuple[Callable[[Material], Iterator[Part]], ...] = (
     untrusted_section,
     _advice_section,
     tuning_section,
+    expected_section,
     cost_section,
     published_section,
     validity_section,

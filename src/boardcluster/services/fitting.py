@@ -14,7 +14,7 @@ from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.settings import all_properties, memory_mib
 
-__all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit", "container_mib"]
+__all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit", "container_mib", "spark_containers_mib"]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
@@ -159,6 +159,16 @@ def _check_nodes(nodes: Mapping[str, int], spec: ClusterSpec) -> None:
                 f"{_NODE} = {nodes[worker.name]} MiB, but {worker.name} has {there} MiB: full"
                 " containers would swap or be killed"
             )
+
+
+def spark_containers_mib(rows: Mapping[str, str]) -> tuple[int, int]:
+    """Return the sizes of Spark's application master and of an executor, before rounding.
+
+    Raises:
+        CapacityError: one of them cannot be read.
+    """
+    am, executor = _of_spark(rows)
+    return am.mib, executor.mib
 
 
 def _of_mapreduce(rows: Mapping[str, str]) -> Iterator[_Container]:

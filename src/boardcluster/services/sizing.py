@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
 
-__all__ = ["STEP_MIB", "Sizing", "available_mib", "size_cluster"]
+__all__ = ["STEP_MIB", "Sizing", "available_mib", "reserved_mib", "size_cluster"]
 
 STEP_MIB = 32
 _MIB = 1 << 20
@@ -97,13 +97,18 @@ def _check_master(master: NodeSpec) -> None:
         )
 
 
-def available_mib(node: NodeSpec) -> tuple[int, str]:
-    """Return what YARN may hand out on a node, and the arithmetic in words."""
-    memory = node.memory_bytes // _MIB
-    system = _system_mib(memory)
+def reserved_mib(node: NodeSpec) -> tuple[int, int]:
+    """Return what a worker's system and its daemons take, in MiB."""
     daemons = _WORKER_DAEMONS_MIB
     if Role.MASTER in node.roles:
         daemons += _MASTER_DAEMONS_MIB + _CLIENT_MIB
+    return _system_mib(node.memory_bytes // _MIB), daemons
+
+
+def available_mib(node: NodeSpec) -> tuple[int, str]:
+    """Return what YARN may hand out on a node, and the arithmetic in words."""
+    memory = node.memory_bytes // _MIB
+    system, daemons = reserved_mib(node)
     left = _down(memory - system - daemons)
     words = f"{node.name}: {memory} MiB - {system} system - {daemons} daemons = {left} MiB"
     return left, words

@@ -381,6 +381,15 @@ class Store:
         with translated(self._path):
             return rows.select_results(self._connection, campaign_id, all_attempts=all_attempts)
 
+    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
+        """The newest ok runs of a workload on an engine, of every campaign, without warm-ups.
+
+        Only what a prediction reads: counters and bytes by node are left out, which take most of
+        the time of ``results``.
+        """
+        with translated(self._path):
+            return rows.select_recent(self._connection, workload, engine, most=most)
+
     def states(self, campaign_id: str) -> Mapping[str, AttemptState | None]:
         """The state of each trial's latest attempt by the trial's id, in run order.
 

@@ -35,6 +35,7 @@ __all__ = [
     "select_best_clocks",
     "select_campaign",
     "select_campaigns",
+    "select_recent",
     "select_results",
     "select_running",
     "select_states",
@@ -80,6 +81,18 @@ _RESULTS = """
     WHERE :campaign_id IS NULL OR t.campaign_id = :campaign_id
     ORDER BY t.campaign_id, t.position, a.number
 """
+_RECENT = """
+    SELECT {trial}, {attempt}, {measurement}
+    FROM measurements m
+    JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.number
+    JOIN trials t ON t.id = m.trial_id
+    JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
+    WHERE a.state = 'ok' AND NOT t.warm_up AND t.concurrency = 1
+        AND t.workload = :workload AND t.engine = :engine
+    ORDER BY a.started_utc DESC LIMIT :most
+"""
+_PHASES = "SELECT name, duration_seconds FROM phases WHERE trial_id = ? AND number = ?"
+_FIGURES = "SELECT name, value FROM figures WHERE trial_id = ? AND number = ?"
 _OF_CAMPAIGN = """
     JOIN trials t ON t.id = d.trial_id
     WHERE :campaign_id IS NULL OR t.campaign_id = :campaign_id
@@ -362,6 +375,35 @@ def select_results(
         )
         for row in rows
     )
+
+
+def select_recent(
+    connection: sqlite3.Connection, workload: str, engine: str, *, most: int
+) -> tuple[Result, ...]:
+    """The newest ok runs of a workload on an engine, without counters and bytes by node."""
+    statement = _RECENT.format(
+        trial=_shown("t", columns_of(Trial)),
+        attempt=_ATTEMPT_COLUMNS,
+        measurement=_shown("m", _MEASUREMENT),
+    )
+    asked = {"workload": workload, "engine": engine, "most": most}
+    decoded: dict[str, Fingerprint] = {}
+    found = []
+    for row in connection.execute(statement, asked).fetchall():
+        digest = row["fingerprint_sha256"]
+        if digest not in decoded:
+            decoded[digest] = _fingerprint(row)
+        attempt = _attempt(row, decoded[digest])
+        key = (attempt.trial_id, attempt.number)
+        measurement = record_of(
+            Measurement,
+            row,
+            _MEASUREMENT,
+            phases_seconds=dict(map(tuple, connection.execute(_PHASES, key))),
+            figures=dict(map(tuple, connection.execute(_FIGURES, key))),
+        )
+        found.append(Result(trial=_trial(row), attempt=attempt, measurement=measurement))
+    return tuple(found)
 
 
 def _details(

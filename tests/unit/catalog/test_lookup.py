@@ -70,7 +70,7 @@ def test_every_source_is_a_paper_or_a_maker(kind: str, name: str) -> None:
         sources |= set(found.sources.values())
     for source in sources:
         paper = source.split()[0]
-        makers = ("Raspberry Pi Ltd, ", "Intel, ")
+        makers = ("Raspberry Pi Ltd, ", "Intel, ", "sbc-bench Results.md, log ")
         # Only what cools a board may be assumed; a figure of a board itself is absent then.
         known = (*makers, "assumed: ") if kind == "cooling" else makers
         assert paper in PAPERS or source.startswith(known), source

@@ -1,0 +1,204 @@
+"""From a question to its answer: which stored runs are read, and what is learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from boardcluster.plan.answer import answer_question
+from boardcluster.plan.hardware import BoardRates, MediumRates, board_rates, medium_rates
+from boardcluster.plan.learning import learn, own_hardware
+from boardcluster.plan.message_passing import answer_hpl, answer_netpipe
+from boardcluster.plan.model import RuntimeModel
+from boardcluster.plan.observations import RunObservation, published_observations
+from boardcluster.plan.own_runs import (
+    OWN_HARDWARE,
+    chosen_group,
+    observation_of,
+    own_groups,
+    own_rates,
+)
+from boardcluster.plan.prediction import RuntimePrediction
+from boardcluster.plan.question import Question
+from boardcluster.records import Engine, ProbeRun, Result
+
+__all__ = [
+    "RUNS_MOST",
+    "OwnNodes",
+    "RunArchive",
+    "is_published",
+    "model_for",
+    "predict_question",
+]
+
+RUNS_MOST = 500
+"""Of one workload and engine the newest runs are learned from; older ones change nothing."""
+
+
+_UNRATED = "hardware without a rating of 7-zip or an HDFS write probe, which compare with no other"
+
+
+class RunArchive(Protocol):
+    """What is read of a store."""
+
+    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
+        """The newest ok runs of a workload on an engine."""
+        ...
+
+    def probe_runs(self, *, node: str = "", probe: str = "") -> tuple[ProbeRun, ...]:
+        """Runs of a probe, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnNodes:
+    """What a declaration says of one's own workers."""
+
+    memory_bytes: int
+    """Memory of the smallest."""
+    cores: int
+    """Its cores."""
+
+
+def predict_question(
+    question: Question,
+    archive: RunArchive | None,
+    *,
+    nodes: OwnNodes | None = None,
+    searches: Collection[str] = (),
+    defaults: Mapping[str, str] | None = None,
+    mixed: bool = False,
+) -> RuntimePrediction:
+    """Predict one run.
+
+    Args:
+        question: what is asked.
+        archive: own runs and probes; None for none.
+        nodes: one's own workers; needed where the question is about them.
+        searches: campaigns whose runs are in no cell.
+        defaults: what parameters are where a run does not set them.
+        mixed: learn also from runs of other engine versions, security modes and settings.
+
+    Raises:
+        UsageError: it names a board or medium that is not in the catalog; the nearest is offered.
+        SpecError: a file of a board or medium is missing or wrong.
+    """
+    if question.engine is Engine.MPI:
+        runs = _recent(question, archive, searches)
+        answer = answer_hpl if question.workload == "hpl" else answer_netpipe
+        return answer(question, runs, _rates(question, archive, nodes)[0])
+    model = model_for(
+        [question], archive, nodes=nodes, searches=searches, defaults=defaults, mixed=mixed
+    )
+    return answer_question(model, question)
+
+
+def model_for(
+    questions: Sequence[Question],
+    archive: RunArchive | None,
+    *,
+    nodes: OwnNodes | None = None,
+    searches: Collection[str] = (),
+    defaults: Mapping[str, str] | None = None,
+    mixed: bool = False,
+) -> RuntimeModel:
+    """Learn what questions need that are on the same hardware, the first one's.
+
+    Of each workload and engine one group of runs is learned from, that of the first question.
+    """
+    board, medium = _rates(questions[0], archive, nodes)
+    boards: dict[str, BoardRates] = {board.name: board}
+    media: dict[str, MediumRates] = {medium.name: medium}
+    own: dict[tuple[str, Engine], tuple[RunObservation, ...]] = {}
+    said: dict[tuple[str, Engine], tuple[str, ...]] = {}
+    for question in questions:
+        key = question.workload, question.engine
+        if key in own:
+            continue
+        found = [
+            row
+            for result in _recent(question, archive, searches)
+            if (
+                row := observation_of(
+                    result, replication=question.replication, defaults=defaults or {}
+                )
+            )
+        ]
+        runs, words = chosen_group(own_groups(found), question, mixed=mixed)
+        for run in runs:
+            if run.board not in boards:
+                boards[run.board] = _rates(replace(question, board=run.board), archive, nodes)[0]
+            if run.medium not in media:
+                media[run.medium] = _rates(replace(question, medium=run.medium), archive, nodes)[1]
+        usable = tuple(
+            run
+            for run in runs
+            if _comparable(boards[run.board], board) and _alike(media[run.medium], medium)
+        )
+        if len(usable) < len(runs):
+            words = (
+                *words,
+                f"left out: {len(runs) - len(usable)} own runs on {_UNRATED}",
+            )
+        own[key], said[key] = usable, words
+    keys = [
+        (question.workload, question.engine)
+        for question in questions
+        if is_published(question, defaults or {})
+    ]
+    return learn(
+        boards.values(),
+        media.values(),
+        own={key: runs for key, runs in own.items() if runs},
+        said=said,
+        keys=keys,
+    )
+
+
+def is_published(question: Question, defaults: Mapping[str, str]) -> bool:
+    """Say whether the published runs of a workload had the question's parameters."""
+    asked = {**defaults, **question.parameters}
+    programs = {
+        run.program
+        for run in published_observations()
+        if (run.workload, run.engine) == (question.workload, question.engine) and run.program
+    }
+    wanted = dict(part.split("=", 1) for program in programs for part in program.split())
+    return all(asked.get(name, value) == value for name, value in wanted.items())
+
+
+def _recent(
+    question: Question, archive: RunArchive | None, searches: Collection[str]
+) -> tuple[Result, ...]:
+    if archive is None:
+        return ()
+    found = archive.recent(question.workload, question.engine, most=RUNS_MOST)
+    return tuple(row for row in found if row.trial.campaign_id not in searches)
+
+
+def _comparable(one: BoardRates, other: BoardRates) -> bool:
+    return one.name == other.name or None not in {one.cpu_rate, other.cpu_rate}
+
+
+def _alike(one: MediumRates, other: MediumRates) -> bool:
+    return one.name == other.name or None not in {one.slowness, other.slowness}
+
+
+def _rates(
+    question: Question, archive: RunArchive | None, nodes: OwnNodes | None
+) -> tuple[BoardRates, MediumRates]:
+    """Return what is known of a question's hardware."""
+    if OWN_HARDWARE not in {question.board, question.medium}:
+        return board_rates(question.board), medium_rates(question.medium)
+    probes = archive.probe_runs(probe="seven-zip") if archive else ()
+    writes = archive.recent("dfsio", Engine.MAPREDUCE, most=RUNS_MOST) if archive else ()
+    own_board, own_medium = own_hardware(
+        own_rates(probes, writes),
+        memory_bytes=nodes.memory_bytes if nodes else 0,
+        cores=nodes.cores if nodes else 1,
+    )
+    return (
+        own_board if question.board == OWN_HARDWARE else board_rates(question.board),
+        own_medium if question.medium == OWN_HARDWARE else medium_rates(question.medium),
+    )

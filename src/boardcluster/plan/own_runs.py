@@ -1,0 +1,211 @@
+"""Runs of one's own as observations, in groups that may be learned from together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from boardcluster.analysis.phases import submission_of
+from boardcluster.catalog.lookup import entry_names
+from boardcluster.plan.observations import RunObservation, amount_of
+from boardcluster.plan.question import Question
+from boardcluster.records import Fingerprint, ProbeRun, Result, Verdict, in_cell
+
+__all__ = [
+    "OWN_HARDWARE",
+    "OwnGroup",
+    "OwnRates",
+    "chosen_group",
+    "observation_of",
+    "own_groups",
+    "own_rates",
+]
+
+OWN_HARDWARE = "own nodes"
+"""Board and medium of runs on nodes that stand for none of the catalog."""
+
+_WORK = re.compile(r"(^|: )(map|reduce after the last map|stage \d+.*)$")
+"""Phases in which the input is worked on; the rest of a submission is start and end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRates:
+    """What own probes say of ``OWN_HARDWARE``."""
+
+    seven_zip_mips: float | None
+    """7-zip's rating with all threads; None where it was not probed."""
+    hdfs_write_mebibytes_per_second: float | None
+    """TestDFSIO's write throughput; None where it did not run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnGroup:
+    """Runs that differ in nothing but size, workers and replication."""
+
+    words: str
+    """What they have in common: engines, security, profile and what is set."""
+    runs: tuple[RunObservation, ...]
+    """The runs, the newest first."""
+
+
+def _start_seconds(phases: Mapping[str, float], duration_seconds: float) -> float | None:
+    """Return what a run spent before and after its work; None where the engine gave no phases."""
+    work = [
+        seconds
+        for name, seconds in phases.items()
+        if (of := submission_of(name, phases)) and _WORK.search(name.removeprefix(f"{of}/"))
+    ]
+    if not work:
+        work = [seconds for name, seconds in phases.items() if _WORK.search(name)]
+    return max(0.0, duration_seconds - sum(work)) if work else None
+
+
+def _stands_for(found: Fingerprint, kind: str) -> str:
+    """Return the entry that most emulated nodes stand for, where it is one; the last of equals.
+
+    The master stands first in the words of a fingerprint, and may be another board.
+    """
+    counted = re.findall(r"(\d+) x ([^+]+)", found.twin) or [("1", found.twin)]
+    most = max(int(count) for count, _ in counted)
+    words = next(text for count, text in reversed(counted) if int(count) == most)
+    named = [
+        name
+        for name in entry_names(kind)
+        if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", words)
+    ]
+    return named[0] if len(named) == 1 else OWN_HARDWARE
+
+
+def observation_of(
+    result: Result, *, replication: int, defaults: Mapping[str, str]
+) -> RunObservation | None:
+    """Return a stored run; None for one that statistics leave out.
+
+    Args:
+        result: an ok run.
+        replication: copies of a block where the trial does not say it.
+        defaults: what parameters are where the trial does not set them.
+    """
+    attempt, measured, trial = result.attempt, result.measurement, result.trial
+    if attempt is None or measured is None or not in_cell(measured):
+        return None
+    found = attempt.fingerprint
+    own = {
+        name: value
+        for name, value in sorted(trial.parameters.items())
+        if name != "pi.maps" and defaults.get(name) != value
+    }
+    program = " ".join([*trial.arguments, *(f"{name}={value}" for name, value in own.items())])
+    energy = measured.energy.energy_joules if measured.energy else None
+    size = trial.size_bytes or measured.input_bytes
+    start = _start_seconds(measured.phases_seconds, measured.duration_seconds)
+    return RunObservation(
+        workload=trial.workload,
+        engine=trial.engine,
+        amount=amount_of(trial.workload, size, {**defaults, **trial.parameters}),
+        workers=trial.workers,
+        seconds=measured.duration_seconds,
+        board=_stands_for(found, "boards"),
+        medium=_stands_for(found, "media"),
+        replication=trial.replication or replication,
+        source=f"{trial.id}/{attempt.number}",
+        own=True,
+        start_seconds=start,
+        link_bits_per_second=float(found.link_bits_per_second),
+        intermediate_bytes=measured.intermediate_bytes,
+        joules=energy,
+        settings={**trial.settings, "profile": trial.profile},
+        engines=f"Hadoop {found.hadoop}, Spark {found.spark}",
+        security=found.security,
+        program=program,
+    )
+
+
+def own_groups(runs: Iterable[RunObservation]) -> tuple[OwnGroup, ...]:
+    """Group runs, the largest group first."""
+    groups: dict[tuple[object, ...], list[RunObservation]] = {}
+    for run in runs:
+        settings = tuple(sorted(run.settings.items()))
+        key = (run.engines, run.security, settings, run.program, run.board, run.medium)
+        groups.setdefault(key, []).append(run)
+    return tuple(
+        OwnGroup(words=_words(rows[0]), runs=tuple(rows))
+        for rows in sorted(groups.values(), key=len, reverse=True)
+    )
+
+
+def _words(run: RunObservation) -> str:
+    parts = [run.engines, f"security {run.security}", f"profile {run.settings['profile']}"]
+    parts += [f"{name} {value}" for name, value in run.settings.items() if name != "profile"]
+    parts += [run.program] if run.program else []
+    if run.board != OWN_HARDWARE or run.medium != OWN_HARDWARE:
+        parts.append(f"on {run.board} with {run.medium}")
+    return ", ".join(parts)
+
+
+def _fits(run: RunObservation, asked: Question) -> bool:
+    settings = {name: value for name, value in run.settings.items() if name != "profile"}
+    wanted = {name: value for name, value in asked.parameters.items() if name != "pi.maps"}
+    program = " ".join(
+        [*asked.arguments, *(f"{name}={value}" for name, value in sorted(wanted.items()))]
+    )
+    return (
+        run.program == program
+        and settings == dict(asked.settings)
+        and (not asked.profile or run.settings["profile"] == asked.profile)
+        and (not asked.engines or run.engines == asked.engines)
+        and (asked.security is None or run.security is asked.security)
+    )
+
+
+def chosen_group(
+    groups: Sequence[OwnGroup], asked: Question, *, mixed: bool
+) -> tuple[tuple[RunObservation, ...], tuple[str, ...]]:
+    """Return the runs to learn from, and what is said of those left out or mixed.
+
+    Those of the question's board and medium come first, then the largest group. Runs of other
+    engine versions, security modes, profiles or settings are left out unless asked for.
+    """
+    fitting = [group for group in groups if _fits(group.runs[0], asked)]
+    chosen = max(
+        fitting,
+        key=lambda group: (
+            group.runs[0].board == asked.board,
+            group.runs[0].medium == asked.medium,
+            len(group.runs),
+        ),
+        default=None,
+    )
+    others = [group for group in groups if group is not chosen]
+    if mixed and others:
+        every = [run for group in groups for run in group.runs]
+        said = [f"mixed, as asked: {len(group.runs)} of {group.words}" for group in groups]
+        return tuple(every), tuple(said)
+    left = [f"left out: {_count(len(group.runs))} of {group.words}" for group in others]
+    return (chosen.runs if chosen else ()), tuple(left)
+
+
+def _count(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
+
+
+def own_rates(probes: Iterable[ProbeRun], writes: Iterable[Result]) -> OwnRates:
+    """Return what own probes say of the nodes: the median of the last run on each."""
+    last: dict[str, float] = {}
+    for run in probes:
+        ratings = [row.value for row in run.figures if row.name == "seven_zip_total_mips"]
+        if run.probe == "seven-zip" and ratings and run.verdict is not Verdict.INVALID:
+            last[run.node] = max(ratings)
+    rates = [
+        value
+        for result in writes
+        if result.measurement and in_cell(result.measurement)
+        for name, value in result.measurement.figures.items()
+        if name == "write_throughput_mebibytes_per_second"
+    ]
+    return OwnRates(
+        seven_zip_mips=median(last.values()) if last else None,
+        hdfs_write_mebibytes_per_second=median(rates) if rates else None,
+    )

@@ -1,0 +1,76 @@
+"""The model that a plan asks: published series, and runs of one's own on catalogued boards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from boardcluster.plan.asking import RUNS_MOST
+from boardcluster.plan.composition import PlanModel
+from boardcluster.plan.hardware import board_rates, medium_rates
+from boardcluster.plan.learning import learn
+from boardcluster.plan.model import predict_many
+from boardcluster.plan.observations import RunObservation
+from boardcluster.plan.own_runs import OWN_HARDWARE, observation_of, own_groups
+from boardcluster.records import Engine
+from boardcluster.store import Store
+from boardcluster.tuning.record import read_records
+from boardcluster.tuning.searches import search_campaigns
+
+__all__ = ["learn_for_plan"]
+
+_ENGINES = (Engine.SPARK, Engine.MAPREDUCE)
+_DEFAULT_COPIES = 2
+"""Copies of each block where a trial does not say it: those of the profile ``default``."""
+
+
+def learn_for_plan(
+    home: Path, workload: str, boards: Sequence[str], media: Sequence[str]
+) -> PlanModel:
+    """Return a model of a workload on boards and media.
+
+    A home's own runs count where they were on nodes that stand for boards and media of the catalog:
+    only those say something of others. Of groups that differ in software or settings the largest
+    counts.
+
+    Args:
+        home: state folder of a cluster; it need not exist.
+        workload: name of the workload.
+        boards: names of those that may be asked for.
+        media: likewise.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    own = _own_runs(home, workload)
+    every = [run for runs in own.values() for run in runs]
+    names = dict.fromkeys([*boards, *(run.board for run in every)])
+    disks = dict.fromkeys([*media, *(run.medium for run in every)])
+    model = learn(
+        [board_rates(name) for name in names], [medium_rates(name) for name in disks], own=own
+    )
+    seen = [
+        row.fitted.data.work.workers.max()
+        for (name, _), row in model.series.items()
+        if name == workload
+    ]
+    return PlanModel(predict=partial(predict_many, model), workers_seen=int(max(seen, default=0)))
+
+
+def _own_runs(home: Path, workload: str) -> dict[tuple[str, Engine], Sequence[RunObservation]]:
+    searches = search_campaigns(read_records(home))
+    with Store.open(home, read_only=True) as store:
+        found = [
+            run
+            for engine in _ENGINES
+            for result in store.recent(workload, engine, most=RUNS_MOST)
+            if result.trial.campaign_id not in searches
+            if (run := observation_of(result, replication=_DEFAULT_COPIES, defaults={}))
+            if OWN_HARDWARE not in {run.board, run.medium}
+        ]
+    own: dict[tuple[str, Engine], Sequence[RunObservation]] = {}
+    for engine in dict.fromkeys(run.engine for run in found):
+        groups = own_groups([run for run in found if run.engine is engine])
+        own[workload, engine] = groups[0].runs
+    return own

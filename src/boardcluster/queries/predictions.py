@@ -1,0 +1,201 @@
+"""Predictions from a cluster's own runs, its declaration, and the catalog; starts no work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boardcluster.errors import UsageError
+from boardcluster.plan.asking import OwnNodes, RunArchive, predict_question
+from boardcluster.plan.hardware import board_rates
+from boardcluster.plan.own_runs import OWN_HARDWARE
+from boardcluster.plan.prediction import RuntimePrediction
+from boardcluster.plan.question import Question
+from boardcluster.records import ClusterSpec, Engine, NodeSpec
+from boardcluster.store import Store
+from boardcluster.store.files import DATABASE_NAME
+from boardcluster.tuning.record import read_records
+from boardcluster.tuning.searches import search_campaigns
+
+__all__ = [
+    "AskedRun",
+    "choose_engine",
+    "own_nodes",
+    "predict_run",
+    "question_of",
+    "reading_archive",
+    "require_size",
+]
+
+_NO_SIZE = ("pi", "netpipe", "submit")
+"""What takes no input whose size is known."""
+_REPLICATION = 3
+"""``dfs.replication`` where neither the question nor the profile says another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRun:
+    """A run as it was asked for; what is None is taken from the cluster."""
+
+    workload: str
+    """Name of the workload, or ``submit``."""
+    engine: Engine
+    """The engine."""
+    size_bytes: int = 0
+    """Input size; 0 where there is none."""
+    workers: int | None = None
+    """Number of workers."""
+    board: str | None = None
+    """A board of the catalog, or the path of a TOML file."""
+    medium: str | None = None
+    """A medium, likewise."""
+    replication: int | None = None
+    """Copies of each HDFS block."""
+    link_bits_per_second: int | None = None
+    """Rate of a worker's link."""
+    profile: str = ""
+    """The engine configuration; empty for that of most own runs."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """``workload.parameter`` to value."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the engines."""
+    arguments: tuple[str, ...] = ()
+    """The user's own program and its arguments."""
+
+
+def choose_engine(workload: str, engine: Engine | None, engines: Sequence[Engine]) -> Engine:
+    """Return the engine that is meant: the named one, or the only one.
+
+    Raises:
+        UsageError: the workload has several, or not that one.
+    """
+    if engine is None and len(engines) != 1:
+        raise UsageError(
+            f"{workload} runs on {' and '.join(engines)}", hint="name one with --engine"
+        )
+    chosen = engine or engines[0]
+    if chosen not in engines:
+        raise UsageError(
+            f"{workload} does not run on {chosen}", hint=f"its engines: {', '.join(engines)}"
+        )
+    return chosen
+
+
+def require_size(workload: str, size_bytes: int | None) -> int:
+    """Return the size; 0 for what takes none.
+
+    Raises:
+        UsageError: the workload needs one.
+    """
+    if size_bytes is None and workload not in _NO_SIZE:
+        raise UsageError(f"how large is the input of {workload}?", hint="give --size, e.g. 4GB")
+    return size_bytes or 0
+
+
+def own_nodes(spec: ClusterSpec | None) -> OwnNodes | None:
+    """Return what a declaration says of the smallest worker."""
+    if spec is None:
+        return None
+    return OwnNodes(
+        memory_bytes=min(node.memory_bytes for node in spec.workers),
+        cores=min(node.cores for node in spec.workers),
+    )
+
+
+def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
+    """Return the question, with what was left out taken from the cluster.
+
+    Of a cluster of several boards the slowest by 7-zip counts, which the last task waits for.
+
+    Raises:
+        UsageError: neither the options nor a cluster say the number of workers, board or medium.
+    """
+    workers = asked.workers if asked.workers is not None else len(spec.workers) if spec else None
+    board, medium = asked.board, asked.medium
+    if spec is not None:
+        board = board or _of_workers(spec.workers, "board")
+        medium = medium or _of_workers(spec.workers, "medium")
+    lacking = [
+        name
+        for name, value in (("--workers", workers), ("--board", board), ("--medium", medium))
+        if value is None
+    ]
+    if asked.engine is Engine.MPI:
+        lacking = [name for name in lacking if name != "--medium"]
+    if workers is None or board is None or lacking:
+        raise UsageError(
+            f"there is no cluster here, and {' and '.join(lacking)} "
+            f"{'is' if len(lacking) == 1 else 'are'} missing",
+            hint="give them, or name a cluster with --cluster or --home",
+        )
+    link = asked.link_bits_per_second or (spec.network.link_bits_per_second if spec else 10**9)
+    return Question(
+        workload=asked.workload,
+        engine=asked.engine,
+        size_bytes=asked.size_bytes,
+        workers=workers,
+        board=board,
+        medium=medium or OWN_HARDWARE,
+        replication=asked.replication or _REPLICATION,
+        link_bits_per_second=float(link),
+        parameters=dict(asked.parameters),
+        settings=dict(asked.settings),
+        arguments=asked.arguments,
+        profile=asked.profile,
+    )
+
+
+def _of_workers(workers: Iterable[NodeSpec], what: str) -> str:
+    """Return the board or medium that workers stand for; the slowest of several boards."""
+    names = {getattr(node.twin, what) if node.twin else "" for node in workers}
+    if "" in names:
+        return OWN_HARDWARE
+    if what == "board":
+        return min(names, key=lambda name: board_rates(name).cpu_rate or 0.0)
+    return min(names)
+
+
+@contextmanager
+def reading_archive(home: Path | None) -> Iterator[tuple[RunArchive | None, Collection[str]]]:
+    """Give the runs of a cluster and the campaigns of its searches; nothing without a store."""
+    if home is None or not (home / DATABASE_NAME).exists():
+        yield None, ()
+        return
+    with Store.open(home, read_only=True) as store:
+        yield store, search_campaigns(read_records(home))
+
+
+def predict_run(
+    asked: AskedRun,
+    home: Path | None,
+    spec: ClusterSpec | None,
+    *,
+    defaults: Mapping[str, str],
+    mixed: bool = False,
+) -> RuntimePrediction:
+    """Predict one run.
+
+    Args:
+        asked: the run.
+        home: state folder of the cluster whose runs are learned from; None for none.
+        spec: that cluster, where it has a declaration.
+        defaults: what the workload's parameters are where a run does not set them.
+        mixed: learn also from runs of other engine versions, security modes and settings.
+
+    Raises:
+        UsageError: something is missing, or there is no such board or medium.
+        SpecError: a file of a board or medium is missing or wrong.
+        StoreError: the store is damaged.
+    """
+    question = question_of(asked, spec)
+    with reading_archive(home) as (archive, searches):
+        return predict_question(
+            question,
+            archive,
+            nodes=own_nodes(spec),
+            searches=searches,
+            defaults=defaults,
+            mixed=mixed,
+        )

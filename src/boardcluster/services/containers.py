@@ -1,0 +1,104 @@
+"""What the containers of a profile take of a worker's memory, for plans of clusters. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boardcluster.errors import CapacityError
+from boardcluster.plan.feasibility import ContainerMemory, ProfileNeeds
+from boardcluster.plan.offers import BoardOffer
+from boardcluster.records import ClusterSpec, Engine, NetworkSpec, NodeSpec, Role
+from boardcluster.services.fitting import container_mib, spark_containers_mib
+from boardcluster.services.profile import build_profile
+from boardcluster.services.settings import all_properties
+from boardcluster.services.sizing import reserved_mib
+
+__all__ = ["needs_of_board", "profile_needs"]
+
+_MIB = 1 << 20
+_NODE = "yarn.nodemanager.resource.memory-mb"
+_LEAST = "yarn.scheduler.minimum-allocation-mb"
+_AM = "yarn.app.mapreduce.am.resource.mb"
+_TASKS = ("mapreduce.map.memory.mb", "mapreduce.reduce.memory.mb")
+_HDFS_COPIES = "3"
+"""``dfs.replication`` of hdfs-default.xml."""
+
+
+def profile_needs(spec: ClusterSpec, engine: Engine) -> ProfileNeeds:
+    """Return what a cluster's profile asks of its smallest worker, and how it keeps data.
+
+    A profile that no container fits gives a ``refusal``, with the arithmetic.
+
+    Raises:
+        UsageError: there is no such profile.
+        SpecError: one's own profile is missing or wrong.
+    """
+    worker = min(spec.workers, key=lambda node: node.memory_bytes)
+    system_mib, daemons_mib = reserved_mib(worker)
+    empty = ContainerMemory(
+        node_mib=worker.memory_bytes // _MIB,
+        system_mib=system_mib,
+        daemons_mib=daemons_mib,
+        granted_mib=0,
+        am_mib=0,
+        task_mib=0,
+        at_once_mib=0,
+        alone=len(spec.workers) == 1,
+    )
+    try:
+        profile = build_profile(spec.profile, spec)
+    except CapacityError as error:
+        return ProfileNeeds(memory=replace(empty, refusal=error.message), replication=1)
+    rows = all_properties(profile.properties) | profile.per_node.get(worker.name, {})
+    granted_mib, least_mib = container_mib(_NODE, rows), container_mib(_LEAST, rows)
+    if engine is Engine.SPARK:
+        am_mib, task_mib = (-(-mib // least_mib) * least_mib for mib in spark_containers_mib(rows))
+        at_once_mib = am_mib + task_mib
+    else:
+        am_mib = -(-container_mib(_AM, rows) // least_mib) * least_mib
+        task_mib = max(-(-container_mib(key, rows) // least_mib) * least_mib for key in _TASKS)
+        at_once_mib = granted_mib // task_mib * task_mib
+    memory = replace(
+        empty,
+        granted_mib=granted_mib,
+        am_mib=am_mib,
+        task_mib=task_mib,
+        at_once_mib=at_once_mib,
+        refusal=profile.spark_refusal if engine is Engine.SPARK else "",
+    )
+    return ProfileNeeds(memory=memory, replication=int(rows.get("dfs.replication", _HDFS_COPIES)))
+
+
+def needs_of_board(
+    board: BoardOffer, profile: str, workers: int, engine: Engine, *, engines: str
+) -> ProfileNeeds:
+    """Return what a profile asks of clusters of a board.
+
+    Args:
+        board: the board of every node.
+        profile: its name, or the path of one's own.
+        workers: how many workers, beside a master.
+        engine: of the jobs.
+        engines: id of the engine pair.
+
+    Raises:
+        UsageError: there is no such profile.
+        SpecError: one's own profile is missing or wrong.
+    """
+    spec = ClusterSpec(
+        name="planned",
+        kind="boards",
+        engines=engines,
+        profile=profile,
+        network=NetworkSpec(subnet="", link_bits_per_second=0),
+        nodes=tuple(
+            NodeSpec(
+                name=f"worker{place}" if place else "master",
+                roles=frozenset({Role.WORKER if place else Role.MASTER}),
+                cores=board.cores,
+                memory_bytes=board.memory_bytes,
+            )
+            for place in range(workers + 1)
+        ),
+    )
+    return profile_needs(spec, engine)

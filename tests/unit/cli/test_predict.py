@@ -1,0 +1,122 @@
+"""``predict``: what it prints, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.builders import make_campaign, make_fingerprint, make_measurement, make_trial, store_run
+from typer.testing import CliRunner
+from typer.testing import Result as Ran
+
+from boardcluster.cli.app import app
+from boardcluster.errors import PredictionUnknownError, SpecError, UsageError
+from boardcluster.store import Store
+
+BOARDS = ("--board", "rpi-4b-4gb-1500mhz", "--medium", "samsung-ufs-256gb", "--workers", "4")
+
+
+def predict(home: Path, *arguments: str) -> Ran:
+    return CliRunner().invoke(app, ["predict", *arguments, "--home", str(home)])
+
+
+def test_an_answer_on_one_screen(tmp_path: Path) -> None:
+    done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *BOARDS)
+    assert done.exit_code == 0, done.exception
+    lines = done.output.splitlines()
+    assert lines[0].startswith("time 1 min ")
+    assert "CPU" in lines[0]
+    assert any(line.startswith("intermediate 2.") for line in lines)
+    assert any(line.startswith("energy of the workers") for line in lines)
+    assert "from: 60 cells of lee-oh-park-2021 Table 13" in lines
+    assert any(line.startswith("backtest at this distance: error 6 %") for line in lines)
+    assert len(lines) <= 12
+
+
+def test_json_says_the_same(tmp_path: Path) -> None:
+    done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *BOARDS, "--json")
+    found = json.loads(done.output)
+    assert found["seconds"]["interval"]["low"] < found["seconds"]["median"]
+    assert found["unknown"] == []
+    assert found["question"]["workers"] == 4
+
+
+def test_what_is_not_known_is_shown_and_has_its_own_exit_code(tmp_path: Path) -> None:
+    small = ("--board", "rpi-3b", "--medium", "samsung-ufs-256gb", "--workers", "4")
+    done = predict(tmp_path, "terasort", "--engine", "spark", "--size", "2GB", *small)
+    assert isinstance(done.exception, PredictionUnknownError)
+    assert done.exception.exit_code == 11
+    assert "memory oversubscribed: rpi-3b has 1.07 GB" in done.exception.message
+    assert "run terasort on spark with" in done.exception.hint
+    assert done.output.startswith("time ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "predict needs a workload"),
+        (["wordcount", "--backtest"], "--backtest takes no workload"),
+        (["wordcount", "--size", "2GB", *BOARDS], "wordcount runs on"),
+        (["wordcount", "--engine", "mpi", "--size", "2GB", *BOARDS], "does not run on mpi"),
+        (["wordcount", "--engine", "spark", "--size", "2", *BOARDS], "--size 2 has no unit"),
+        (["wordcount", "--engine", "spark", *BOARDS], "how large is the input"),
+        (["wordcont", "--engine", "spark", "--size", "2GB", *BOARDS], "no workload 'wordcont'"),
+        (["pi", "--engine", "spark", "--set", "mops=3", *BOARDS], "is not NAME=VALUE of pi"),
+        (
+            ["wordcount", "--engine", "spark", "--size", "2GB", "--link", "fast", *BOARDS],
+            "--link",
+        ),
+        (["wordcount", "--engine", "spark", "--size", "2GB"], "there is no cluster here"),
+        (
+            ["pi", "--engine", "spark", *BOARDS[:2], *BOARDS[4:], "--medium", "samsung-ufs"],
+            'did you mean "samsung-ufs-256gb"',
+        ),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = predict(tmp_path, *arguments)
+    assert isinstance(done.exception, UsageError), done.output
+    assert message in done.exception.message
+
+
+def test_an_own_file_that_is_wrong_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "card.toml"
+    path.write_text('id = "card"\n')
+    done = predict(
+        tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *BOARDS, "--medium", str(path)
+    )
+    assert isinstance(done.exception, SpecError)
+    assert "card.toml" in done.exception.message
+
+
+def test_own_runs_of_a_store_are_learned_from(tmp_path: Path) -> None:
+    cells = [(1, 500_000_000), (2, 500_000_000), (2, 1_000_000_000)]
+    trials = [
+        make_trial(
+            "wordcount",
+            id=f"t{place}",
+            campaign_id=make_campaign().id,
+            position=place,
+            workers=workers,
+            size_bytes=size,
+            settings={},
+        )
+        for place, (workers, size) in enumerate(cells)
+    ]
+    stands_for = make_fingerprint(twin="rpi-4b-4gb-1500mhz, samsung-ufs-256gb")
+    with Store.open(tmp_path) as store:
+        store.add_campaign(make_campaign(), trials)
+        for trial in trials:
+            seconds = 40 + 200 * trial.size_bytes / 1e9 / trial.workers
+            phases = {"count": seconds, "count/stage 0: reduce": seconds - 40}
+            store_run(
+                store,
+                trial,
+                make_measurement(seconds, phases_seconds=phases),
+                fingerprint=stands_for,
+            )
+    done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *BOARDS, "--json")
+    found = json.loads(done.output)
+    assert found["provenance"][0] == "3 own runs"
+    assert found["seconds"]["median"] == pytest.approx(140, rel=0.1)

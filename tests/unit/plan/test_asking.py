@@ -1,0 +1,237 @@
+"""Own runs: learned from, kept apart, and believed before the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.builders import make_fingerprint, make_probe_run, make_result
+
+from boardcluster.plan.asking import OwnNodes, predict_question
+from boardcluster.plan.own_runs import OWN_HARDWARE
+from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
+from boardcluster.plan.question import Question
+from boardcluster.records import Engine, ProbeFigure, ProbeRun, Result, Verdict
+
+GB = 10**9
+ASKED = Question(
+    workload="wordcount",
+    engine=Engine.SPARK,
+    size_bytes=2 * GB,
+    workers=4,
+    board=OWN_HARDWARE,
+    medium=OWN_HARDWARE,
+)
+
+
+class Archive:
+    """Runs and probes in memory."""
+
+    def __init__(self, runs: Sequence[Result], probes: Sequence[ProbeRun] = ()) -> None:
+        self.runs = runs
+        self.probes = probes
+
+    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
+        found = [
+            row for row in self.runs if (row.trial.workload, row.trial.engine) == (workload, engine)
+        ]
+        return tuple(found[:most])
+
+    def probe_runs(self, *, node: str = "", probe: str = "") -> tuple[ProbeRun, ...]:
+        return tuple(row for row in self.probes if row.probe == probe and not node)
+
+
+def runs(
+    law: Callable[[float, float], float],
+    cells: Sequence[tuple[float, int]],
+    *,
+    start: float | None = None,
+    **changes: Any,
+) -> list[Result]:
+    own: dict[str, Any] = {"workload": "wordcount", "engine": Engine.SPARK, **changes}
+    found = []
+    for place, (size, workers) in enumerate(cells):
+        seconds = law(size, workers)
+        if start is not None:
+            phases = {"count": seconds, "count/stage 0: reduce": seconds - start}
+            own["phases_seconds"] = phases
+        found.append(
+            make_result(
+                seconds,
+                position=place + changes.get("position", 0),
+                workers=workers,
+                size_bytes=int(size * GB),
+                **{name: value for name, value in own.items() if name != "position"},
+            )
+        )
+    return found
+
+
+def ask(archive: Archive | None, question: Question = ASKED, **how: Any) -> RuntimePrediction:
+    return predict_question(question, archive, nodes=OwnNodes(memory_bytes=4 * GB, cores=4), **how)
+
+
+def test_own_runs_on_few_workers_and_half_the_size_say_what_more_takes() -> None:
+    """The law is unlike the papers': a longer start, and work eight times as light."""
+    found = ask(
+        Archive(runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2)], start=30.0))
+    )
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(40, rel=0.12)
+    assert found.provenance[0] == "2 own runs"
+    assert "as a prior" in found.provenance[1]
+
+
+def test_work_that_more_workers_do_not_shorten_is_seen() -> None:
+    found = ask(Archive(runs(lambda size, _: 10 + 30 * size, [(1, 1), (1, 2), (0.5, 1)])))
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(70, rel=0.25)
+
+
+def test_more_own_runs_narrow_the_interval() -> None:
+    def law(size: float, workers: float) -> float:
+        return 30 + 20 * size / workers
+
+    cells = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (1, 4)]
+    few, many = (ask(Archive(runs(law, cells[:count]))).seconds for count in (1, 6))
+    assert few
+    assert many
+    assert many.interval.high / many.median < few.interval.high / few.median
+    assert many.median == pytest.approx(40, rel=0.05)
+
+
+def test_runs_of_other_versions_and_security_modes_are_left_out_and_said() -> None:
+    mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2), (2, 2)])
+    other = runs(
+        lambda size, workers: 300 + 200 * size / workers,
+        [(1, 1), (1, 2)],
+        position=9,
+        setup=make_fingerprint(hadoop="3.3.6"),
+    )
+    apart, mixed = (ask(Archive([*mine, *other]), mixed=how) for how in (False, True))
+    assert apart.seconds
+    assert mixed.seconds
+    assert apart.seconds.median == pytest.approx(40, rel=0.1)
+    assert any("left out: 2 runs of Hadoop 3.3.6" in words for words in apart.provenance)
+    assert mixed.seconds.median > 1.3 * apart.seconds.median
+    assert any("mixed, as asked" in words for words in mixed.provenance)
+
+
+def test_runs_that_contradict_each_other() -> None:
+    same = runs(lambda *_: 20.0, [(1, 2)]) + runs(lambda *_: 60.0, [(1, 2)], position=5)
+    found = ask(Archive(same))
+    assert [row.reason for row in found.unknown] == [UnknownReason.CONTRADICTION]
+    assert "20 to 60 s" in found.unknown[0].words
+
+
+def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
+    bad = runs(lambda *_: 900.0, [(1, 1)], verdict=Verdict.INVALID)
+    searched = runs(lambda *_: 900.0, [(1, 1)], campaign_id="tune-1", position=3)
+    found = ask(Archive([*bad, *searched]), searches={"tune-1"})
+    assert found.seconds is None
+
+
+def test_an_own_program_needs_two_numbers_of_workers() -> None:
+    asked = replace(ASKED, workload="submit", size_bytes=0, arguments=("app.py", "10"))
+    program: dict[str, Any] = {"workload": "submit", "arguments": ("app.py", "10")}
+    cells = [(0.0, 1), (0.0, 2)]
+
+    def law(_: float, workers: float) -> float:
+        return 12 + 40 / workers
+
+    one, two = (ask(Archive(runs(law, cells[:count], **program)), asked) for count in (1, 2))
+    assert [row.reason for row in one.unknown] == [UnknownReason.NO_DATA]
+    assert two.seconds
+    assert two.seconds.median == pytest.approx(22, rel=0.05)
+    other = ask(Archive(runs(law, cells, **program)), replace(asked, arguments=("app.py", "20")))
+    assert other.seconds is None
+
+
+def test_own_nodes_are_compared_with_others_only_by_their_probes() -> None:
+    mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2), (2, 2)])
+    boards = replace(ASKED, board="rpi-5b-8gb-2400mhz", medium="samsung-ufs-256gb")
+    without = ask(Archive(mine), boards)
+    assert any("left out: 3 own runs on hardware" in words for words in without.provenance)
+    figure = ProbeFigure(name="seven_zip_total_mips", value=4825.0, conditions={"threads": "4"})
+    probe = make_probe_run("seven-zip", figures=(figure,))
+    writes = make_result(
+        60.0,
+        workload="dfsio",
+        engine=Engine.MAPREDUCE,
+        position=30,
+        figures={"write_throughput_mebibytes_per_second": 11.27},
+    )
+    probed = ask(Archive([*mine, writes], [probe]), boards)
+    assert probed.provenance[0] == "3 own runs"
+    assert probed.seconds
+    assert probed.seconds.median < 40  # its start is the same, and its CPU 2.45 times as fast
+
+
+def test_emulated_boards_are_those_that_most_nodes_stand_for() -> None:
+    twin = "1 x desktop-i5-9600k + 4 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb, PCIe 2.0"
+    mine = runs(
+        lambda size, workers: 30 + 20 * size / workers,
+        [(1, 1), (1, 2), (2, 2)],
+        setup=make_fingerprint(twin=twin),
+    )
+    asked = replace(ASKED, board="rpi-4b-4gb-1500mhz", medium="samsung-ufs-256gb")
+    found = ask(Archive(mine), asked)
+    assert found.provenance[0] == "3 own runs"
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(40, rel=0.1)
+
+
+def test_own_nodes_without_runs_or_probes_are_not_known() -> None:
+    found = ask(Archive([]))
+    assert [row.reason for row in found.unknown] == [UnknownReason.NO_FIGURE]
+
+
+def test_published_pi_is_of_its_own_number_of_samples() -> None:
+    asked = replace(
+        ASKED, workload="pi", size_bytes=0, board="rpi-5b-8gb-2400mhz", medium="samsung-ufs-256gb"
+    )
+    defaults = {"pi.maps": "8", "pi.samples": "1000000"}
+    assert ask(None, asked, defaults=defaults).seconds is None
+    papers = replace(asked, parameters={"pi.samples": "10000", "pi.maps": "100"})
+    found = ask(None, papers, defaults=defaults)
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(97, rel=0.1)  # 2026, Table 17: 97 and 101 s
+
+
+def test_hpl_of_the_published_board_and_of_own_runs() -> None:
+    asked = Question(
+        workload="hpl",
+        engine=Engine.MPI,
+        size_bytes=8 * 11392**2,
+        workers=4,
+        board="rpi-b-800mhz",
+        medium=OWN_HARDWARE,
+        link_bits_per_second=1e8,
+    )
+    figures = {"n": 5000.0, "p": 1.0, "q": 1.0, "gflops_per_second": 10.0}
+    alone = make_result(
+        9.0, workload="hpl", engine=Engine.MPI, workers=1, size_bytes=8, figures=figures
+    )
+    own = ask(Archive([alone]), replace(asked, board=OWN_HARDWARE, workers=1))
+    assert own.figures
+    assert own.figures["gflops_per_second"].median == pytest.approx(10, rel=0.01)
+    unknown = ask(None, replace(asked, board="rpi-5b-8gb-2400mhz"))
+    assert [row.reason for row in unknown.unknown] == [UnknownReason.NO_DATA]
+    full = ask(None, replace(asked, size_bytes=8 * 20000**2))
+    assert UnknownReason.MEMORY in [row.reason for row in full.unknown]
+
+
+def test_netpipe_is_latency_and_bandwidth() -> None:
+    figures = {
+        "latency_mean_microseconds": 100.0,
+        "peak_throughput_mean_megabits_per_second": 900.0,
+    }
+    run = make_result(9.0, workload="netpipe", engine=Engine.MPI, figures=figures)
+    asked = replace(ASKED, workload="netpipe", engine=Engine.MPI, size_bytes=0)
+    found = ask(Archive([run]), asked)
+    assert found.figures
+    peak = 8 * 4 * 2**20 / (100e-6 + 8 * 4 * 2**20 / 900e6) / 1e6
+    assert found.figures["throughput_megabits_per_second"].median == pytest.approx(peak, rel=0.001)
+    assert ask(Archive([]), asked).figures is None

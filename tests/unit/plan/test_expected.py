@@ -1,0 +1,83 @@
+"""Measured cells beside what is predicted without them, and configurations untried."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from tests.builders import make_cluster, make_fingerprint, make_result
+
+from boardcluster.analysis import Cell, summarise
+from boardcluster.plan.expected import expected_runs
+from boardcluster.records import Engine
+
+GIGABYTE = 10**9
+TWIN = "5 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb"
+
+
+def seconds(gigabytes: int, workers: int) -> float:
+    return 20 + 60 * gigabytes / workers
+
+
+def make_cells(*, broken: tuple[int, int] | None = None, twin: str = TWIN) -> tuple[Cell, ...]:
+    """Runs of three sizes on one to four workers; a broken one takes three times as long."""
+    setup = make_fingerprint(twin=twin)
+    results = [
+        make_result(
+            seconds(*place) * (3 if place == broken else 1) * noise,
+            workload="terasort",
+            engine=Engine.SPARK,
+            size_bytes=place[0] * GIGABYTE,
+            workers=place[1],
+            repetition=repetition,
+            position=position,
+            setup=setup,
+        )
+        for position, (place, (repetition, noise)) in enumerate(
+            itertools.product(
+                itertools.product((1, 2, 4), (1, 2, 4)), enumerate((0.99, 1.0, 1.02), start=1)
+            )
+        )
+    ]
+    return summarise(results)
+
+
+def test_each_cell_is_predicted_from_the_others() -> None:
+    rows = [row for row in expected_runs(make_cells(), make_cluster()) if row.runs]
+    assert len(rows) == 9
+    for row in rows:
+        true = seconds(row.question.size_bytes // GIGABYTE, row.question.workers)
+        assert row.measured_seconds == pytest.approx(true, rel=0.02)
+        assert row.seconds == pytest.approx(true, rel=0.2)
+
+
+def test_what_no_other_cell_explains_differs_from_its_prediction() -> None:
+    """The prediction has not seen the cell: a run that took three times as long stands out."""
+    rows = [row for row in expected_runs(make_cells(broken=(2, 2)), make_cluster()) if row.runs]
+    worst = max(rows, key=lambda row: (row.measured_seconds or 0) / (row.seconds or 1))
+    assert (worst.question.size_bytes, worst.question.workers) == (2 * GIGABYTE, 2)
+    assert (worst.measured_seconds or 0) > 1.8 * (worst.seconds or 0)
+
+
+def test_the_nearest_untried_configurations_are_predicted() -> None:
+    rows = [row for row in expected_runs(make_cells(), make_cluster()) if not row.runs]
+    assert {(row.question.size_bytes // GIGABYTE, row.question.workers) for row in rows} == {
+        (4, 5),
+        (4, 8),
+        (8, 4),
+    }
+    for row in rows:
+        true = seconds(row.question.size_bytes // GIGABYTE, row.question.workers)
+        assert row.seconds == pytest.approx(true, rel=0.25)
+        assert row.interval is not None
+        assert row.interval.low < (row.seconds or 0) < row.interval.high
+
+
+def test_one_cell_alone_is_not_predicted() -> None:
+    assert expected_runs(make_cells()[:1], make_cluster()) == ()
+
+
+def test_own_nodes_without_probes_are_compared_with_themselves() -> None:
+    rows = expected_runs(make_cells(twin=""), make_cluster())
+    assert len(rows) == 12
+    assert all(row.seconds is not None for row in rows)
