@@ -91,7 +91,7 @@ def many(count: int) -> QuestionBatch:
 
 def stocked(home: Path) -> None:
     """Fill a store with runs of one workload on one engine: all of them are candidates."""
-    from benchmarks.store import FINGERPRINT, MEASUREMENT, plan  # noqa: PLC0415
+    from store import FINGERPRINT, MEASUREMENT, plan  # noqa: PLC0415  beside this file
 
     campaign, trials = plan(0)
     with Store.open(home) as store:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from boardcluster.analysis.trust import precision_reached
+from boardcluster.campaign.awake import kept_awake
 from boardcluster.campaign.execution import attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.observation import EarlierRuns
@@ -85,7 +86,8 @@ def run_trials(
        g. gather counters, logs, history and configuration;
        h. verify the output against the independent answer;
        i. look whether every daemon lived through it: a faulted run is no measurement;
-       j. judge by the telemetry of every node whether the number can be trusted;
+       j. judge by the telemetry of every node, and by its clocks and the driver's, whether the
+          number can be trusted;
        k. delete the output, and commit state, measurement and samples in one transaction;
        l. repeat, after a cool-down, what is too disturbed for its cell, as often as the policy
           says.
@@ -96,6 +98,19 @@ def run_trials(
             left stay pending.
         CapacityError: the driver's disk is full; the trials left stay pending.
     """
+    with kept_awake():
+        _run_each(store, campaign, trials, cluster=cluster, bench=bench, watch=watch)
+
+
+def _run_each(
+    store: Store,
+    campaign: Campaign,
+    trials: Sequence[Trial],
+    *,
+    cluster: Callable[[Trial], LiveCluster],
+    bench: Bench,
+    watch: Watch,
+) -> None:
     known: tuple[LiveCluster, Fingerprint] | None = None
     for trial in trials:
         live = cluster(trial)

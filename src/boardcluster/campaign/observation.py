@@ -26,6 +26,7 @@ from boardcluster.records import (
 )
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store.power import write_power
+from boardcluster.telemetry.clock_watch import clock_steps
 from boardcluster.telemetry.collector import Recording, recording
 from boardcluster.telemetry.metering import Metering, metering
 
@@ -124,8 +125,16 @@ class Observation:
                 "; ".join(self.recorded.remarks),
                 hint="a run is only ok with samples of every node; see `boardcluster doctor`",
             )
+        if unknown := self.recorded.clocks.faults():
+            raise HostError(
+                "; ".join(unknown), hint="keep this machine awake, and check the network to it"
+            )
         self.recorded.settle()
         self.meters.idle()
+
+    def clock_faults(self) -> tuple[str, ...]:
+        """Say what clocks did that can end a job, or make it look so; once watching has ended."""
+        return (*self.recorded.clocks.faults(), *clock_steps(self.recorded.samples))
 
     def hurry(self) -> None:
         """Do not wait for nodes that do not answer: something was lost."""
@@ -175,8 +184,11 @@ class Observation:
             free_bytes=self.recorded.free_bytes,
             expectations=expectations,
         )
-        if broken:
-            lines = tuple(f"limits were changed from outside: {line}" for line in broken)
+        lines = (
+            *(f"limits were changed from outside: {line}" for line in broken),
+            *self.recorded.clocks.faults(),
+        )
+        if lines:
             reasons = (*lines, *found.reasons)
             found = replace(found, verdict=Verdict.INVALID, reasons=reasons)
         energy = self._energy(started_seconds, ended_seconds, telemetry)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.analysis.trust import expect, judge
+from boardcluster.campaign.awake import kept_awake
 from boardcluster.campaign.fingerprint import hardware_line
 from boardcluster.campaign.follow import Follower
 from boardcluster.cluster.discovery import discover
@@ -21,7 +22,7 @@ from boardcluster.probes.base import Probe
 from boardcluster.probes.registry import choose_probes
 from boardcluster.probes.run import Judge, LiveSite, ProbePlan, plan_probes, run_probes
 from boardcluster.probes.tagged_remote import PROBE_VARIABLE
-from boardcluster.records import NodeFacts, ProbeMode, ProbeRun
+from boardcluster.records import NodeFacts, ProbeMode, ProbeRun, Verdict
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
 from boardcluster.services.operation import HOST, LiveCluster
@@ -99,6 +100,7 @@ def probe_nodes(
         driver_lock(home, doing="probe"),
         Store.open(home) as store,
         contextlib.ExitStack() as open_meters,
+        kept_awake(),
     ):
         if request.here:
             sites = [_here(home, facts)]
@@ -162,9 +164,10 @@ class _ProbeWatch:
                     expectations=expect(targets, self.facts, limits=limits),
                     without=probe.shows,
                 )
+                faults = recorded.clocks.faults()
                 return {
-                    "verdict": found.verdict,
-                    "verdict_reasons": found.reasons,
+                    "verdict": Verdict.INVALID if faults else found.verdict,
+                    "verdict_reasons": (*faults, *found.reasons),
                     "disturbances": found.disturbances,
                     "tolerated_share": found.tolerated_share,
                 }

@@ -80,6 +80,10 @@ class _Attempt:
     tag: str
     earlier: EarlierRuns
     stop: threading.Event = field(default_factory=threading.Event)
+    losses: list[str] = field(default_factory=list)
+    """What the heartbeat lost."""
+    clock_faults: list[str] = field(default_factory=list)
+    """What clocks did while it ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,21 +123,20 @@ def run_trial(
         live=live, trial=trial, bench=bench, folder=folder, tag=attempt, earlier=earlier
     )
     jobs: list[JobRun] = []
-    losses: list[str] = []
     try:
         jobs += _jobs(this)
         with live.unlimited():
             for job in jobs:
                 job.prepare()
         _require_room(live, jobs)
-        measurement, observed = _measured(this, jobs, losses)
+        measurement, observed = _measured(this, jobs)
     except BoardclusterError as error:
-        return _judged(live, error, losses)
+        return _judged(this, error)
     finally:
         with live.unlimited():
             for job in jobs:
                 job.clean()
-    if lost := losses or dead_daemons(live):
+    if lost := this.losses or dead_daemons(live):
         words = f"node_lost: {', '.join(lost)} during the run; the output was right"
         return TrialEnd(
             state=AttemptState.INVALID,
@@ -197,16 +200,18 @@ def _require_room(live: LiveCluster, jobs: Sequence[JobRun]) -> None:
         )
 
 
-def _measured(
-    this: _Attempt, jobs: Sequence[JobRun], losses: list[str]
-) -> tuple[Measurement, Observed]:
+def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Observed]:
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
     hertz = bench.policy.telemetry_hertz
-    with observing(live, this.folder, this.tag, hertz=hertz) as observation:
+    with (
+        contextlib.ExitStack() as watched,
+        observing(live, this.folder, this.tag, hertz=hertz) as observation,
+    ):
+        watched.callback(lambda: this.clock_faults.extend(observation.clock_faults()))
 
         def lose(what: str) -> None:
-            losses.append(what)
+            this.losses.append(what)
             observation.hurry()
             _give_up(this)
 
@@ -291,13 +296,22 @@ def _run_all(this: _Attempt, jobs: Sequence[JobRun]) -> float:
     return max(job.ended_seconds for job in jobs) - min(job.started_seconds for job in jobs)
 
 
-def _judged(live: LiveCluster, error: BoardclusterError, losses: Sequence[str]) -> TrialEnd:
+def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
     """Say whether a failure is the trial's own, or says nothing about it.
 
-    A sick disk comes first: its DataNode ends soon after, and would be called a lost node.
+    Clocks come first: with this machine asleep nodes seem lost, and a clock that is set ends tokens
+    and leases. Then a sick disk: its DataNode ends soon after, and would be called a lost node.
     """
+    live = this.live
     words = " ".join(error.message.split())[:1000]
-    lost = list(losses) or dead_daemons(live)
+    if this.clock_faults:
+        return TrialEnd(
+            state=AttemptState.INVALID,
+            reason=f"clock: {'; '.join(this.clock_faults)}; {words}"[:1000],
+            measurement=None,
+            lost=", ".join(dead_daemons(live)),
+        )
+    lost = list(this.losses) or dead_daemons(live)
     sick = sick_disks(live.layout, live.remotes, live.as_root)
     with contextlib.suppress(BoardclusterError):
         sick += unhealthy_nodes(live.layout, live.master)

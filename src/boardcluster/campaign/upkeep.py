@@ -37,7 +37,9 @@ __all__ = [
 ]
 
 
-def bring_up(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> LiveCluster:
+def bring_up(
+    home: Path, *, cache: Path, follow: Follower, deep: bool = False, take_over: bool = False
+) -> LiveCluster:
     """Bring a cluster up as its only driver, and recover from one that was killed.
 
     Args:
@@ -45,12 +47,15 @@ def bring_up(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -
         cache: folder of fetched engines.
         follow: told what is done.
         deep: read every byte of what was copied to boards, not only names and sizes.
+        take_over: first make boards this home's, whosever they are, and end what runs there.
 
     Raises:
         LockedError: another driver is at work.
         ClusterError: it does not come up.
     """
     with driver_lock(home, doing="up"), follow.following():
+        if take_over:
+            boards.take_over_boards(home, operation.read_spec(home / "cluster.toml").nodes)
         live = start_cluster(home, cache=cache, follow=follow, deep=deep)
         with Store.open(home) as store:
             recover(store, follow, live)
@@ -95,6 +100,7 @@ def uninstall(
     keep_data: bool,
     dry_run: bool,
     without: Collection[str],
+    take_over: bool = False,
 ) -> Mapping[str, Sequence[str]]:
     """End a cluster of boards, and take back what was installed; return the changes by node.
 
@@ -105,12 +111,15 @@ def uninstall(
         keep_data: whether the nodes' data folders are left: HDFS and logs.
         dry_run: whether it is only said what would be taken back.
         without: boards that are gone, and are left alone.
+        take_over: first make boards this home's, whosever they are, and end what runs there.
 
     Raises:
-        LockedError: another driver is at work.
+        LockedError: another driver is at work, or boards are another's.
         RemoteError: a board cannot be reached.
     """
     with driver_lock(home, doing="uninstall"), follow.following():
+        if take_over and not dry_run:
+            boards.take_over_boards(home, nodes)
         if not dry_run:
             operation.down(home, without=without)
         done = boards.take_back(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from boardcluster.cli.console import Reporter, ask_yes, print_table, say
+from boardcluster.cli.console import Reporter, ask_yes, confirmed, print_table, say
 from boardcluster.cluster.discovery import (
     discover,
     facts_table,
@@ -19,13 +19,14 @@ from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.cluster.kinds.boards.nodes import BoardNodes, known_hosts_of
 from boardcluster.errors import CapacityError, HostKeyError, RemoteError, UsageError
 from boardcluster.fetch.cache import make_folder
-from boardcluster.records import ClusterSpec, Security
+from boardcluster.records import ClusterSpec, NodeSpec, Security
 from boardcluster.remote.hostkeys import HostKey, known, learn, trust
+from boardcluster.services.boards import board_owners
 from boardcluster.services.inventory import read_inventory
 from boardcluster.services.profile import build_profile
 from boardcluster.spec import FoundBoard, propose_boards
 
-__all__ = ["accept_host_keys", "boards_of", "look_at_boards"]
+__all__ = ["accept_host_keys", "boards_of", "confirm_take_over", "look_at_boards"]
 
 
 def boards_of(hosts: str, inventory: Path | None, reporter: Reporter) -> list[str]:
@@ -144,3 +145,18 @@ def look_at_boards(
     for remark in built.remarks:
         reporter.line(f"remark on profile {profile}: {remark}")
     return spec
+
+
+def confirm_take_over(home: Path, boards: Sequence[NodeSpec], *, yes: bool) -> bool:
+    """Say whose boards are to be taken over, and ask.
+
+    Raises:
+        UsageError: nobody is here to answer.
+    """
+    owners = board_owners(home, boards)
+    for name, owner in owners.items():
+        say(f"{name} belongs to {owner.words}")
+    if not owners:
+        say("no board belongs to another driver")
+        return True
+    return yes or confirmed("End what runs on these boards, and make them yours?")

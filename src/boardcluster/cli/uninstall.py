@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from boardcluster.campaign.upkeep import uninstall
-from boardcluster.cli.console import Reporter, ask_yes, print_json, say
+from boardcluster.cli.boards import confirm_take_over
+from boardcluster.cli.console import Reporter, confirmed, print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption, WithoutOption, named_nodes
 from boardcluster.errors import UsageError
+from boardcluster.records import NodeSpec
 from boardcluster.services import operation
 
 __all__ = ["EPILOG", "command"]
 
+
+_SUDOERS = "/etc/sudoers.d/010_boardcluster"
+"""As docs/how-to/from-boxes-to-a-cluster.md has it written."""
 
 EPILOG = "Example: boardcluster uninstall --keep-data"
 
@@ -28,6 +33,9 @@ def command(
         bool, typer.Option("--dry-run", help="Only show what would be removed.")
     ] = False,
     without: WithoutOption = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Also boards of another driver, which is named.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -48,15 +56,18 @@ def command(
     if not (yes or dry_run):
         what = "" if keep_data else ", and everything in HDFS"
         names = ", ".join(node.name for node in chosen)
-        if not sys.stdin.isatty():
-            raise UsageError(
-                "this needs confirmation, and nobody is here to give it", hint="add --yes"
-            )
-        if not ask_yes(f"Remove what was installed on {names}{what}?"):
-            say("nothing was removed")
+        if take_over and not confirm_take_over(folder, chosen, yes=yes):
+            return
+        if not confirmed(f"Remove what was installed on {names}{what}?"):
             return
     done = uninstall(
-        folder, chosen, follow=reporter, keep_data=keep_data, dry_run=dry_run, without=gone
+        folder,
+        chosen,
+        follow=reporter,
+        keep_data=keep_data,
+        dry_run=dry_run,
+        without=gone,
+        take_over=take_over,
     )
     if as_json:
         print_json(done)
@@ -65,3 +76,17 @@ def command(
         say(f"{node}: changes: {len(changes)}" if changes else f"{node}: nothing was installed")
         for change in changes:
             say(f"  {change}")
+    if not dry_run:
+        _say_what_stays(chosen)
+
+
+def _say_what_stays(boards: Sequence[NodeSpec]) -> None:
+    """Print the removal of what the documentation let a person set up by hand."""
+    say(
+        "what you may have set up by hand stays: a login that is root without a password, and your"
+        " key"
+    )
+    say("to remove it, on each board that needs neither any more:")
+    for board in boards:
+        say(f"  ssh -t {board.host} 'sudo rm -f {_SUDOERS}'")
+        say(f"  ssh {board.host}   # then delete the line of your key in ~/.ssh/authorized_keys")

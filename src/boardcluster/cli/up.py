@@ -10,7 +10,7 @@ import typer
 
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.campaign.upkeep import bring_up, nodes_words, plan_changes
-from boardcluster.cli.boards import accept_host_keys
+from boardcluster.cli.boards import accept_host_keys, confirm_take_over
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import INSECURE_WARNING, CacheOption, ChosenCluster, cache_folder
 from boardcluster.errors import UsageError
@@ -50,7 +50,14 @@ def command(
         bool, typer.Option("--deep", help="Boards: also read every byte of what was copied.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Boards: accept new host keys without asking.")
+        bool,
+        typer.Option("--yes", help="Boards: accept new host keys, and take over, without asking."),
+    ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over", help="Boards of another driver: end what runs there, make them yours."
+        ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --dry-run: print JSON instead of lines.")
@@ -76,9 +83,10 @@ def command(
     reporter = Reporter()
     if spec.capabilities.over_ssh:
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
-    if (dry_run or deep) and not spec.capabilities.provisioned:
+    if (dry_run or deep or take_over) and not spec.capabilities.provisioned:
+        option = "--dry-run" if dry_run else "--deep" if deep else "--take-over"
         raise UsageError(
-            f"{'--dry-run' if dry_run else '--deep'} can only be used with boards: nothing is "
+            f"{option} can only be used with boards: nothing is "
             f"installed for nodes of the kind {spec.kind}",
             hint="run `boardcluster doctor` to see whether this machine is ready",
         )
@@ -86,7 +94,11 @@ def command(
         ready = plan_changes(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
         print_json(ready.changes) if as_json else _print_changes(ready)
         return
-    live = bring_up(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
+    if take_over and not confirm_take_over(folder, spec.nodes, yes=yes):
+        return
+    live = bring_up(
+        folder, cache=cache_folder(cache), follow=reporter, deep=deep, take_over=take_over
+    )
     _say_up(live, at.again)
 
 

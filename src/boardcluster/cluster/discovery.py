@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from boardcluster.cluster.facts import parse_facts
@@ -12,6 +12,7 @@ from boardcluster.cluster.folders import NOT_IN_PATHS
 from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_clock import CLOCK_ERROR_MOST_SECONDS, compare_clocks
 from boardcluster.remote.node_rpc import rpc
 from boardcluster.spec import DEFAULT_FOLDER
 from boardcluster.units import GIB, MIB, format_bytes, format_rate, format_seconds
@@ -93,7 +94,15 @@ def discover(remote: Remote, *, folder: str = "") -> NodeFacts:
         timeout_seconds=_PATIENCE_SECONDS,
     )
     took = time.monotonic() - began
-    return parse_facts(raw, folder=folder, asked_seconds=asked, answered_seconds=asked + took)
+    facts = parse_facts(raw, folder=folder, asked_seconds=asked, answered_seconds=asked + took)
+    if facts.clock_error_seconds <= CLOCK_ERROR_MOST_SECONDS / 2:
+        return facts
+    better = compare_clocks(remote)  # the first answer carries a whole program and its findings
+    return replace(
+        facts,
+        clock_offset_seconds=better.wall_offset_seconds,
+        clock_error_seconds=better.error_seconds,
+    )
 
 
 def suggest_folder(facts: NodeFacts) -> str:
@@ -214,15 +223,30 @@ def refuse_memory(facts: NodeFacts) -> Refusal | None:
 
 
 def skews(nodes: Mapping[str, NodeFacts]) -> list[str]:
-    """Describe each pair of neighbours, by clock, that are surely more than a second apart."""
-    ordered = sorted(nodes, key=lambda name: nodes[name].clock_offset_seconds)
-    found = []
-    for behind, ahead in pairwise(ordered):
-        first, second = nodes[behind], nodes[ahead]
-        apart = second.clock_offset_seconds - first.clock_offset_seconds
-        surely = apart - first.clock_error_seconds - second.clock_error_seconds
-        if surely > SKEW_MOST_SECONDS:
-            found.append(f"the clock of {ahead} is {format_seconds(apart)} ahead of {behind}'s")
+    """Describe what is wrong with clocks, in one line each.
+
+    That is each pair of neighbours, by clock, that are surely more than a second apart, this
+    machine among them: boards may all be wrong alike. And each clock that is not known well enough
+    to tell.
+    """
+    ordered = sorted(
+        [
+            *(
+                (row.clock_offset_seconds, name, row.clock_error_seconds)
+                for name, row in nodes.items()
+            ),
+            (0.0, "this machine", 0.0),
+        ]
+    )
+    found = [
+        f"the clock of {name} is known to {format_seconds(error)} only: its answers take too long"
+        for _, name, error in ordered
+        if error > CLOCK_ERROR_MOST_SECONDS
+    ]
+    for (behind, first, first_error), (ahead, second, second_error) in pairwise(ordered):
+        apart = ahead - behind
+        if apart - first_error - second_error > SKEW_MOST_SECONDS:
+            found.append(f"the clock of {second} is {format_seconds(apart)} ahead of {first}'s")
     return found
 
 

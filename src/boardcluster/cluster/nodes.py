@@ -22,7 +22,7 @@ class Nodes(Protocol):
         """Return the state to record before anything is started."""
 
     def check(self, spec: ClusterSpec) -> None:
-        """Check, changing nothing, that the nodes can exist or be reached.
+        """Check that the nodes can exist or be reached; claim those that others could use, too.
 
         Raises:
             HostError, RemoteError: they cannot; says why.

@@ -23,9 +23,19 @@ from typing import IO
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
 from boardcluster.waiting import wait_until
 
-__all__ = ["Completed", "end_programs", "pipe", "run_logged", "run_program", "shown", "tail_text"]
+__all__ = [
+    "Completed",
+    "beside",
+    "end_programs",
+    "pipe",
+    "run_logged",
+    "run_program",
+    "shown",
+    "tail_text",
+]
 
 _GRACE_SECONDS = 5.0
+_LAST_WORDS_SECONDS = 1.0
 _SHOWN_CHARACTERS = 120
 """Longest argument in a message: class paths and programs given as text are much longer."""
 
@@ -329,6 +339,28 @@ def run_logged(
         stderr=b"",
         duration_seconds=duration_seconds,
     )
+
+
+@contextlib.contextmanager
+def beside(argv: Sequence[str]) -> Iterator[None]:
+    """Run a program beside the block, whatever it does; its standard input ends with the block.
+
+    That ends with us, too, should we be killed.
+
+    Raises:
+        HostError: the program does not exist.
+    """
+    null = subprocess.DEVNULL
+    process = _popen(argv, stdin=subprocess.PIPE, stdout=null, stderr=null, env=None, cwd=None)
+    try:
+        yield
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            process.wait(_LAST_WORDS_SECONDS)
+        except subprocess.TimeoutExpired:
+            _end_group(process)
 
 
 def pipe(

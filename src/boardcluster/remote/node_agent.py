@@ -525,6 +525,50 @@ def reach(request: dict[str, Any]) -> list[dict[str, str]]:
     return [dict(answer) for answer in answers]
 
 
+def owner(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Answer who claimed this node, as that one wrote it; nothing if nobody did."""
+    try:
+        with open(request["path"], encoding="utf-8", errors="replace") as stream:
+            found = json.loads(stream.read(1 << 16))
+            return found if isinstance(found, dict) else {}
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return {}
+
+
+def claim(request: dict[str, Any]) -> dict[str, Any]:
+    """Claim this node unless it is another's, or even then; answer whose it is, and was before.
+
+    Of several who ask at once one wins: a link is made by one alone.
+    """
+    path, mine = request["path"], request["owner"]
+    fresh = "%s.%d" % (path, os.getpid())  # noqa: UP031  short to start
+    with open(fresh, "w", encoding="utf-8") as stream:
+        json.dump(mine, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    before = None
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        before = owner(request) or {}
+        if before.get("id") != mine["id"] and request["take_over"]:
+            os.replace(fresh, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh)
+    return {"now": owner(request), "before": before}
+
+
+def release(request: dict[str, Any]) -> bool:
+    """Give up this node if it is the asker's; answer whether it was."""
+    mine = bool((owner(request) or {}).get("id") == request["owner"]["id"])
+    if mine:
+        os.unlink(request["path"])
+    return mine
+
+
 VERBS: dict[str, Callable[[dict[str, Any]], object]] = {
     "start": start,
     "processes": processes,
@@ -544,6 +588,9 @@ VERBS: dict[str, Callable[[dict[str, Any]], object]] = {
     "trim": trim,
     "temperatures": temperatures,
     "reach": reach,
+    "owner": owner,
+    "claim": claim,
+    "release": release,
 }
 
 

@@ -16,7 +16,8 @@ from boardcluster.cluster.kinds.boards.nodes import (
     board_nodes,
     known_hosts_of,
 )
-from boardcluster.cluster.state import Daemon, LiveState, write_atomically
+from boardcluster.cluster.owner import Owner
+from boardcluster.cluster.state import Daemon, LiveNode, LiveState, write_atomically
 from boardcluster.errors import ClusterError, StoreError
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
@@ -48,6 +49,7 @@ __all__ = [
     "WEB_PAGES",
     "Ready",
     "board_layout",
+    "board_owners",
     "boards_free_bytes",
     "boards_were_reached",
     "current_daemons",
@@ -56,7 +58,9 @@ __all__ = [
     "load_facts",
     "make_ready",
     "managers_of",
+    "require_own_boards",
     "take_back",
+    "take_over_boards",
     "wipe_boards",
 ]
 
@@ -166,9 +170,11 @@ def wipe_boards(home: Path, spec: ClusterSpec) -> None:
     """Delete HDFS, logs and configuration from every board; what is installed stays.
 
     Raises:
+        LockedError: a board is another driver's; nothing was deleted.
         RemoteError: a board cannot be reached.
     """
     nodes = board_nodes(home)
+    nodes.require_own(spec.nodes)
     rows = {node.name: node for node in spec.nodes}
 
     def one(name: str) -> None:
@@ -178,6 +184,30 @@ def wipe_boards(home: Path, spec: ClusterSpec) -> None:
 
     _, errors = each_node(rows, one)
     raise_first(errors)
+    nodes.release(spec.nodes)
+
+
+def require_own_boards(home: Path, boards: Sequence[NodeSpec | LiveNode]) -> None:
+    """Refuse to touch boards that another driver claimed.
+
+    Raises:
+        LockedError: names whose they are.
+    """
+    board_nodes(home).require_own(boards)
+
+
+def board_owners(home: Path, boards: Sequence[NodeSpec]) -> dict[str, Owner]:
+    """Return who else claimed boards, by name."""
+    return board_nodes(home).owners(boards)
+
+
+def take_over_boards(home: Path, boards: Sequence[NodeSpec]) -> None:
+    """Make boards this home's, whosever they are, and end what runs there; HDFS stays.
+
+    Raises:
+        RemoteError: a board cannot be reached.
+    """
+    board_nodes(home).take_over(boards)
 
 
 def _facts_file(home: Path) -> Path:
@@ -430,6 +460,8 @@ def take_back(
         InstallError: something could not be taken back.
     """
     nodes = board_nodes(home)
+    if not dry_run:
+        nodes.require_own(boards)
     rows = {node.name: node for node in boards}
     progress(f"checking what was installed on {len(rows)} boards", 0, 0)
     done, errors = each_node(
@@ -439,6 +471,8 @@ def take_back(
         for name, changes in done.items():
             progress(f"{name}: changes: {len(changes)}", 0, 0)
     raise_first(errors)
+    if not (keep_data or dry_run):
+        nodes.release(boards)
     return {
         name: [f"{change.words}{f' ({change.remark})' if change.remark else ''}" for change in rows]
         for name, rows in done.items()

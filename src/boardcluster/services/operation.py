@@ -50,6 +50,7 @@ from boardcluster.services.boards import (
     load_facts,
     make_ready,
     managers_of,
+    require_own_boards,
     wipe_boards,
 )
 from boardcluster.services.disk_space import require_disk_space
@@ -293,6 +294,7 @@ def up(
     profile = build_profile(spec.profile, spec)
     left = load_state(home)
     if left is not None:
+        _require_own(home, left)
         running = _still_running(home, left, spec, cache, progress, deep=deep)
         if running is not None:
             return running if temporary else _lasting(home, running)
@@ -563,6 +565,7 @@ def attach(
         raise ClusterNotUpError(
             f"the cluster in {home} is not up", hint="run `boardcluster up` first"
         )
+    _require_own(home, state)
     if state.phase != "up" or not _nodes_alive(home, state):
         raise ClusterNotUpError(
             f"the cluster in {home} is not up: its driver or its nodes were killed",
@@ -589,6 +592,16 @@ def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) 
         facts=load_facts(home) if state.capabilities.provisioned else {},
         limiter=nodes.limiter(spec, state),
     )
+
+
+def _require_own(home: Path, state: LiveState) -> None:
+    """Refuse to touch boards that another driver claimed since this home recorded its state.
+
+    Raises:
+        LockedError: names whose they are.
+    """
+    if state.capabilities.provisioned:
+        require_own_boards(home, state.nodes)
 
 
 def _nodes_alive(home: Path, state: LiveState) -> bool:
@@ -621,6 +634,7 @@ def down(home: Path, *, without: Collection[str] = ()) -> int:
 
     Raises:
         ClusterError: something could not be ended.
+        LockedError: boards are another driver's; nothing was ended.
     """
     state = load_state(home)
     if state is None:
@@ -630,6 +644,7 @@ def down(home: Path, *, without: Collection[str] = ()) -> int:
         nodes=tuple(node for node in state.nodes if node.name not in without),
         daemons=tuple(daemon for daemon in state.daemons if daemon.node not in without),
     )
+    _require_own(home, state)
     nodes = nodes_of(home, state.kind)
     asked = 0
     if state.daemons:

@@ -18,8 +18,10 @@ from boardcluster.errors import BoardclusterError
 from boardcluster.foreign import start_of
 from boardcluster.records import NodeSamples, TaskRecord, Telemetry
 from boardcluster.remote.base import ProcessRef, Remote
-from boardcluster.remote.node_rpc import end_processes, node_program, rpc, without_limits
+from boardcluster.remote.node_clock import ClockReading, compare_clocks
+from boardcluster.remote.node_rpc import end_processes, node_program, without_limits
 from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.telemetry.clock_watch import ClockWatch
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 
 __all__ = ["Recording", "Target", "node_targets", "recording", "recording_of", "start_agent"]
@@ -74,6 +76,8 @@ class Recording:
     """What each agent wrote down, on the driver's monotonic clock."""
     tries: int = _TRIES
     """How often a node that does not answer at the end is asked."""
+    clocks: ClockWatch = field(default_factory=ClockWatch)
+    """Whether the clocks went on together."""
     free_bytes: dict[str, int] = field(default_factory=dict)
     """By node, what may still be written to its data medium."""
     remarks: list[str] = field(default_factory=list)
@@ -238,8 +242,10 @@ def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str])
     )
     # From here on it is ours to end, whatever becomes of the next question.
     recorded._agents[name] = _Agent(process=process, file=file, alignment=None)
-    alignment, recorded.free_bytes[name] = _now(target)
+    alignment, there = _now(target)
+    recorded.free_bytes[name] = there.free_bytes
     recorded._agents[name] = _Agent(process=process, file=file, alignment=alignment)
+    recorded.clocks.begin(name, there.boot_id, alignment)
 
 
 def start_agent(
@@ -274,23 +280,20 @@ def start_agent(
     )
 
 
-def _now(target: Target) -> tuple[Alignment, int]:
-    """Compare a node's clocks with the driver's, and return what is free in its folder.
+def _now(target: Target) -> tuple[Alignment, ClockReading]:
+    """Compare a node's clocks with the driver's.
 
-    The answer is of some moment of the round trip, so it may be wrong by half of that. A node that
-    shares the driver's kernel shares its clocks.
+    A node that shares the driver's kernel shares its clocks.
     """
-    before, wall_before = time.monotonic(), time.time()
-    there = rpc(target.remote, {"do": "moment", "folder": target.folder})
-    after, wall_after = time.monotonic(), time.time()
-    if there["boot_id"] == boot_id():
-        return SAME_CLOCKS, int(there["free_bytes"])
+    there = compare_clocks(target.remote, folder=target.folder)
+    if there.boot_id == boot_id():
+        return SAME_CLOCKS, there
     alignment = Alignment(
-        monotonic_offset_seconds=there["monotonic_seconds"] - (before + after) / 2,
-        wall_offset_seconds=there["wall_seconds"] - (wall_before + wall_after) / 2,
-        error_seconds=(after - before) / 2,
+        monotonic_offset_seconds=there.monotonic_offset_seconds,
+        wall_offset_seconds=there.wall_offset_seconds,
+        error_seconds=there.error_seconds,
     )
-    return alignment, int(there["free_bytes"])
+    return alignment, there
 
 
 def _finish(recorded: Recording, name: str, agent: _Agent) -> NodeSamples:
@@ -303,7 +306,8 @@ def _finish(recorded: Recording, name: str, agent: _Agent) -> NodeSamples:
     for left in itertools.count(recorded.tries - 1, -1):
         try:
             end_processes(remote, [agent.process], grace_seconds=_GRACE_SECONDS)
-            later, _ = _now(recorded.targets[name])
+            later, there = _now(recorded.targets[name])
+            recorded.clocks.end(name, there.boot_id, later)
             remote.get(f"{agent.file}.txt", kept)
             break
         except BoardclusterError:

@@ -319,6 +319,61 @@ def test_a_run_that_telemetry_does_not_cover_is_invalid(bed: Bed) -> None:
     assert any("no telemetry of worker2" in remark for remark in end.measurement.remarks)
 
 
+def sleep_through(bed: Bed, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    """Let this machine be suspended for two hours while a job runs."""
+    real, asleep = time.clock_gettime, [0.0]
+
+    def job() -> Completed:
+        asleep[0] = 7200.0
+        return ended(status)
+
+    monkeypatch.setattr(
+        time,
+        "clock_gettime",
+        lambda which: real(which) + asleep[0] * (which == time.CLOCK_BOOTTIME),
+    )
+    bed.world.jobs = [job]
+
+
+def test_a_run_through_which_this_machine_slept_is_invalid(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleep_through(bed, monkeypatch, 0)
+
+    end = bed.run()
+
+    assert end.state is AttemptState.INVALID
+    assert end.reason == "telemetry: this machine slept for 2 h 00 min 00 s"
+    assert end.measurement is not None
+    assert end.measurement.verdict is Verdict.INVALID
+
+
+def test_a_job_that_fails_while_this_machine_sleeps_is_not_blamed(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleep_through(bed, monkeypatch, 1)
+
+    end = bed.run()
+
+    assert (end.state, end.lost) == (AttemptState.INVALID, "")
+    assert end.reason.startswith(
+        "clock: this machine slept for 2 h 00 min 00 s; count: exit status 1"
+    )
+
+
+def test_a_job_that_fails_when_a_clock_is_set_is_not_blamed(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = ("worker2: its wall clock was set back by 30 s",)
+    monkeypatch.setattr(observation, "clock_steps", lambda samples: steps if samples else ())
+    bed.world.jobs = [lambda: ended(1)]
+
+    end = bed.run()
+
+    assert end.state is AttemptState.INVALID
+    assert end.reason.startswith(f"clock: {steps[0]}; count: exit status 1")
+
+
 def test_what_was_before_a_cool_down_does_not_taint_the_run(bed: Bed) -> None:
     """The baseline is the quiet moment before the run, and not the heat of the run before."""
     bed.world.jobs = [lambda: ended(seconds=10.0)]

@@ -53,6 +53,36 @@ def ended(
     return seen
 
 
+@pytest.mark.parametrize(
+    ("words", "answer", "done"),
+    [([], "y\n", ["down"]), ([], "n\n", []), (["--yes"], "", ["down"])],
+)
+def test_hdfs_is_not_deleted_unasked(
+    words: list[str],
+    answer: str,
+    done: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("boardcluster.cli.console.can_ask", lambda: True)
+    monkeypatch.setattr("boardcluster.cli.down.can_ask", lambda: True)
+    monkeypatch.setattr("boardcluster.cli.down.take_down", lambda *_, **__: seen.append("down"))
+
+    ran = CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path), *words], input=answer)
+
+    assert ran.exit_code == 0, ran.output
+    assert seen == done
+    assert ("Delete everything in HDFS" in ran.output) == (not words)
+
+
+def test_hdfs_on_boards_is_not_deleted_by_a_script_that_does_not_say_yes(tmp_path: Path) -> None:
+    (tmp_path / "known_hosts").touch()
+    ran = CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)])
+    assert isinstance(ran.exception, UsageError)
+    assert ran.exception.hint == "add --yes"
+
+
 def test_boards_that_are_gone_are_left_out(ended: list[set[str]], tmp_path: Path) -> None:
     for words in ([], ["--without", "worker1", "--without", "worker2"]):
         CliRunner().invoke(app, ["down", "--home", str(tmp_path), *words], catch_exceptions=False)

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
-from boardcluster.cli import uninstall as module
 from boardcluster.cli.app import app
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterError, UnreachableError, UsageError
@@ -61,12 +60,7 @@ class Desk:
 
     def at_a_terminal(self) -> None:
         """Let somebody be there to be asked."""
-
-        class Terminal:
-            def isatty(self) -> bool:
-                return True
-
-        self._monkeypatch.setattr(module, "sys", type("Sys", (), {"stdin": Terminal()}))
+        self._monkeypatch.setattr("boardcluster.cli.console.can_ask", lambda: True)
 
 
 @pytest.fixture
@@ -101,7 +95,7 @@ def test_whoever_says_no_keeps_everything(answer: str, desk: Desk) -> None:
     ran = desk(text=answer)
 
     assert (ran.exit_code, desk.done) == (0, [])
-    assert ran.stdout.splitlines()[-1] == "nothing was removed"
+    assert ran.stdout.splitlines()[-1] == "nothing was changed"
 
 
 def test_nobody_is_asked_before_nothing_is_changed(desk: Desk) -> None:

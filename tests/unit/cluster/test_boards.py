@@ -1,11 +1,12 @@
 """Boards as nodes: what is recorded of them, and what it means that one does not answer."""
 
 import contextlib
+import json
 import os
 import re
 import signal
-import socket
 import stat
+import sys
 import tempfile
 import threading
 import time
@@ -25,6 +26,7 @@ from boardcluster.cluster.kinds.boards.nodes import (
     board_state,
     known_hosts_of,
 )
+from boardcluster.cluster.owner import CLAIM_FILE, home_owner
 from boardcluster.cluster.state import LiveState, boot_id, load_state, save_state
 from boardcluster.errors import (
     ClusterError,
@@ -34,14 +36,13 @@ from boardcluster.errors import (
     UnreachableError,
 )
 from boardcluster.records import ClusterSpec, Security
-from boardcluster.remote import gate
+from boardcluster.remote import gate, node_agent
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed, run_program
+from boardcluster.remote.node_rpc import node_program
 
 NAMES = ["master", "worker1", "worker2"]
 ROOT = "root"
-OWNER_FILE = "/run/boardcluster/owner"
-WRITES = ("sh", "-c", 'mkdir -p "${1%/*}" && cat >"$1"', "sh", OWNER_FILE)
 
 
 @pytest.fixture
@@ -58,22 +59,34 @@ def spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
 
 
 class Board(FakeRemote):
-    """A board that keeps what it is given to write down.
+    """A board that keeps whose it is, by the program that runs on real ones.
 
     Attributes:
-        written: what was written into the file of its owner.
+        claim: the file that says so.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, disk: Path) -> None:
         super().__init__(name)
-        self.written: list[str] = []
-        self.tell(*WRITES)
+        self.claim = disk / f"{name}.json"
 
     def run(self, argv: Sequence[str], **named: Any) -> Completed:
-        done = super().run(argv, **named)
-        if tuple(argv) == WRITES:
-            self.written.append(named["stdin"].decode())
-        return done
+        request = json.loads(named["stdin"]) if named.get("stdin") else {}
+        if (verb := request.get("do")) in {"owner", "claim", "release"}:
+            assert request["path"] == CLAIM_FILE
+            self.requests.append(request)
+            answer = node_agent.VERBS[verb]({**request, "path": str(self.claim)})
+            return Completed(
+                argv=tuple(argv),
+                returncode=0,
+                stdout=json.dumps(answer).encode(),
+                stderr=b"",
+                duration_seconds=0.0,
+            )
+        return super().run(argv, **named)
+
+    def asked(self) -> list[str]:
+        """What it was asked to do, but for whose it is."""
+        return [row["do"] for row in self.requests if row["do"] not in {"owner", "claim"}]
 
 
 class Desk(BoardNodes):
@@ -84,8 +97,9 @@ class Desk(BoardNodes):
         lost: names of the boards that do not.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, disks: Path | None = None) -> None:
         super().__init__(home)
+        self.disks = disks or home
         self.there: dict[tuple[str, str], Board] = {}
         self.lost: set[str] = set()
 
@@ -93,7 +107,7 @@ class Desk(BoardNodes):
         if name in self.lost:
             raise UnreachableError(f"{name}: out of reach")
         assert folder == "/mnt/ssd/boardcluster"
-        return self.there.setdefault((host, user), Board(name))
+        return self.there.setdefault((host, user), Board(name, self.disks))
 
     def tell(self, verb: str, **answers: Any) -> None:
         """Prepare what each board answers its root to a request."""
@@ -218,16 +232,18 @@ def test_boards_are_recorded_before_anything_is_started_on_them(
     assert load_state(tmp_path) == state
 
 
-def test_boards_that_answer_their_root_can_be_used(spec: ClusterSpec, desk: Desk) -> None:
+def test_boards_that_answer_their_root_can_be_used(
+    spec: ClusterSpec, desk: Desk, tmp_path: Path
+) -> None:
     desk.tell("of_user", master=[], worker1=[], worker2=[])
 
     desk.check(spec)
 
     assert {user for _, user in desk.there} == {ROOT}
-    asked = {"do": "of_user", "user": SERVICE_USER}
     for name in NAMES:
-        assert desk.requests(name) == [asked]
-        assert len(desk.there[f"pi@{name}", ROOT].calls) == 1  # nothing is ended, nothing written
+        board = desk.there[f"pi@{name}", ROOT]
+        assert set(board.asked()) == {"of_user"}  # nothing is ended
+        assert json.loads(board.claim.read_text())["id"] == home_owner(tmp_path).id
 
 
 def test_every_board_that_does_not_answer_is_named(spec: ClusterSpec, desk: Desk) -> None:
@@ -250,81 +266,151 @@ def test_the_boot_of_each_board_is_noted(spec: ClusterSpec, desk: Desk) -> None:
     assert replace(made, nodes=state.nodes) == state
 
 
-def test_each_board_keeps_in_memory_whose_cluster_runs_on_it(
-    spec: ClusterSpec, desk: Desk, tmp_path: Path
+@pytest.fixture
+def disks(tmp_path: Path) -> Path:
+    """What the boards keep, whoever drives them."""
+    folder = tmp_path / "disks"
+    folder.mkdir()
+    return folder
+
+
+def driver(name: str, disks: Path, *, running: Sequence[str] = ()) -> Desk:
+    """Return a driver with a state folder of its own; something runs on some of the boards."""
+    desk = Desk(disks.parent / name, disks)
+    (disks.parent / name).mkdir(exist_ok=True)
+    desk.tell("of_user", **{board: [[7, 8]] if board in running else [] for board in NAMES})
+    desk.tell("end_of_user", **{board: {"ended": 1, "left": 0} for board in running})
+    return desk
+
+
+def asked(desk: Desk) -> set[str]:
+    return {verb for board in desk.there.values() for verb in board.asked()}
+
+
+def test_of_two_drivers_the_second_touches_nothing_though_nothing_runs(
+    spec: ClusterSpec, disks: Path
 ) -> None:
-    desk.boot(master="a", worker1="b", worker2="c")
-
-    desk.create(spec, desk.new_state(spec, identity="1"))
-
-    owner = f"{socket.gethostname()}:{tmp_path}"
-    assert [desk.there[f"pi@{name}", ROOT].written for name in NAMES] == [[owner]] * 3
-    # Only its words are known here; that they write the file is seen on this machine.
-    file = tmp_path / "made" / "owner"
-    run_program([*WRITES[:-1], str(file)], stdin=b"one")
-    run_program([*WRITES[:-1], str(file)], stdin=b"two")
-    assert file.read_text() == "two"
-
-
-def occupied(desk: Desk, said: str, *, returncode: int = 0) -> Board:
-    """Let something of the service user run on one board, whose owner is what is said."""
-    desk.tell("of_user", master=[], worker1=[[7, 8]], worker2=[])
-    board = desk.there["pi@worker1", ROOT]
-    board.tell("cat", OWNER_FILE, stdout=said, returncode=returncode)
-    return board
-
-
-@pytest.mark.parametrize(
-    ("said", "returncode", "named"),
-    [
-        ("lab-pc:/srv/other", 0, "lab-pc:/srv/other"),
-        ("", 1, "unknown"),  # no file: whoever it was did not say
-        ("", 0, "unknown"),
-    ],
-)
-def test_boards_that_run_the_cluster_of_another_driver_are_left_alone(
-    said: str, returncode: int, named: str, spec: ClusterSpec, desk: Desk
-) -> None:
-    occupied(desk, said, returncode=returncode)
+    """The boards lost power: only what they keep on their disks says whose they are."""
+    driver("one", disks).check(spec)
+    two = driver("two", disks)
 
     with pytest.raises(LockedError) as caught:
+        two.check(spec)
+
+    assert "another driver: master, worker1, worker2: " in caught.value.message
+    assert f":{disks.parent / 'one'} (since " in caught.value.message
+    assert "up --take-over" in caught.value.hint
+    assert asked(two) == set()
+    for rows in (spec.nodes, two.new_state(spec, identity="1").nodes):
+        with pytest.raises(LockedError):
+            two.require_own(rows)
+    driver("one", disks).require_own(spec.nodes)
+
+
+def test_a_machine_of_the_same_name_and_folder_is_another_driver(
+    spec: ClusterSpec, disks: Path
+) -> None:
+    driver("one", disks).check(spec)
+    (disks.parent / "one" / "owner.json").unlink()
+
+    with pytest.raises(LockedError):
+        driver("one", disks).check(spec)
+
+
+def test_who_gets_only_some_boards_keeps_none(spec: ClusterSpec, disks: Path) -> None:
+    driver("one", disks).check(replace(spec, nodes=spec.nodes[2:]))
+
+    with pytest.raises(LockedError, match="driver: worker2: "):
+        driver("two", disks).check(spec)
+
+    assert [path.name for path in disks.iterdir()] == ["worker2.json"]
+
+
+def test_of_many_who_claim_at_once_one_wins(disks: Path) -> None:
+    together = threading.Barrier(8, timeout=10)
+
+    def one(name: str) -> str:
+        request = {"path": str(disks / "claim"), "owner": {"id": name}, "take_over": False}
+        together.wait()
+        # Each in a process of its own, as on a board: the name of a temporary file has its id.
+        program = [sys.executable, "-c", node_program()]
+        stdin = json.dumps({"do": "claim", **request}).encode()
+        return str(json.loads(run_program(program, stdin=stdin).stdout)["now"]["id"])
+
+    names = [str(number) for number in range(8)]
+    seen, errors = each_node(names, one)
+
+    assert errors == {}
+    assert len(set(seen.values())) == 1
+    assert [path.name for path in disks.iterdir()] == ["claim"]
+
+
+def test_boards_that_run_something_though_nobody_claimed_them_are_left_alone(
+    spec: ClusterSpec, disks: Path
+) -> None:
+    desk = driver("one", disks, running=["worker1"])
+
+    with pytest.raises(LockedError, match="driver: worker1: unknown"):
         desk.check(spec)
 
-    assert caught.value.message == f"worker1 is running the cluster of another driver: {named}"
-    for words in ("boardcluster down", f"on worker1: sudo pkill -KILL -u {SERVICE_USER}"):
-        assert words in caught.value.hint
-    assert [row["do"] for name in NAMES for row in desk.requests(name)] == ["of_user"] * 3
+    assert "end_of_user" not in asked(desk)
+    assert list(disks.iterdir()) == []
 
 
-def test_another_cluster_of_the_same_machine_is_another_driver(
-    spec: ClusterSpec, tmp_path: Path
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"who": 7}'])
+def test_a_damaged_claim_is_anothers(text: str, spec: ClusterSpec, disks: Path) -> None:
+    (disks / "worker1.json").write_text(text)
+
+    with pytest.raises(LockedError, match="driver: worker1: "):
+        driver("one", disks).check(spec)
+
+
+def test_taking_over_ends_what_runs_and_the_former_driver_is_told(
+    spec: ClusterSpec, disks: Path
 ) -> None:
-    other = f"{socket.gethostname()}:{tmp_path / 'one'}"
-    desk = Desk(tmp_path / "two")
-    occupied(desk, other)
+    one = driver("one", disks)
+    one.check(spec)
+    two = driver("two", disks, running=["worker1"])
+    assert set(two.owners(spec.nodes)) == set(NAMES)
 
-    with pytest.raises(LockedError, match=re.escape(other)):
-        desk.check(spec)
+    two.take_over(spec.nodes)
+
+    assert two.owners(spec.nodes) == {}
+    assert "end_of_user" in two.there["pi@worker1", ROOT].asked()
+    with pytest.raises(LockedError, match=re.escape(str(disks.parent / "two"))):
+        one.require_own(spec.nodes)
 
 
-def test_what_this_driver_left_on_a_board_is_ended(
-    spec: ClusterSpec, desk: Desk, tmp_path: Path
-) -> None:
-    # The file is as `create` writes it.
-    desk.boot(master="a", worker1="b", worker2="c")
-    desk.create(spec, desk.new_state(spec, identity="1"))
-    (owner,) = desk.there["pi@worker1", ROOT].written
-    desk.there.clear()
-    board = occupied(desk, f"{owner}\n")
-    board.tell_node_agent("end_of_user", {"ended": 1, "left": 0})
+def test_only_the_owner_gives_boards_up(spec: ClusterSpec, disks: Path) -> None:
+    one, two = driver("one", disks), driver("two", disks)
+    one.check(spec)
+    home_owner(disks.parent / "two")
+    two.release(spec.nodes)
+    assert len(list(disks.iterdir())) == 3
 
-    desk.check(spec)
+    one.release(spec.nodes)
 
-    _, request = desk.requests("worker1")
+    two.check(spec)
+
+
+def test_a_board_that_does_not_answer_is_nobody_elses(spec: ClusterSpec, disks: Path) -> None:
+    one, two = driver("one", disks), driver("two", disks)
+    one.check(spec)
+    two.lost = set(NAMES)
+    two.require_own(spec.nodes)
+
+
+def test_what_this_driver_left_on_a_board_is_ended(spec: ClusterSpec, disks: Path) -> None:
+    driver("one", disks).check(spec)
+    again = driver("one", disks, running=["worker1"])
+
+    again.check(spec)
+
+    request = again.requests("worker1")[-1]
     assert (request["do"], request["user"]) == ("end_of_user", SERVICE_USER)
     assert request["grace_seconds"] > 0
     for name in ("master", "worker2"):
-        assert [row["do"] for row in desk.requests(name)] == ["of_user"]
+        assert "end_of_user" not in again.there[f"pi@{name}", ROOT].asked()
 
 
 def test_nothing_is_noted_if_a_board_does_not_answer(spec: ClusterSpec, desk: Desk) -> None:

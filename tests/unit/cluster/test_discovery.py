@@ -168,13 +168,22 @@ def _at(offset: float, error: float = 0.1) -> NodeFacts:
 
 def test_clocks_that_are_apart() -> None:
     assert skews({"a": _at(0.0), "b": _at(0.9), "c": _at(1.7)}) == []
-    (one,) = skews({"a": _at(2.0), "b": _at(-1.0), "c": _at(2.1)})
-    assert one == "the clock of a is 3 s ahead of b's"
+    assert skews({"a": _at(2.0), "b": _at(-1.0), "c": _at(2.1)}) == [
+        "the clock of a is 2 s ahead of this machine's"
+    ]
 
 
-def test_a_doubtful_difference_is_not_blamed() -> None:
-    assert skews({"a": _at(0.0, 0.6), "b": _at(2.0, 0.6)}) == []
-    assert len(skews({"a": _at(0.0, 0.4), "b": _at(2.0, 0.4)})) == 1
+def test_boards_that_are_all_wrong_alike_are_not_right() -> None:
+    assert skews({"a": _at(-500.0), "b": _at(-500.1)}) == [
+        "the clock of this machine is 8 min 20 s ahead of a's"
+    ]
+
+
+def test_a_doubtful_difference_is_not_blamed_and_a_doubtful_clock_is_refused() -> None:
+    assert skews({"a": _at(0.0, 0.4), "b": _at(1.3, 0.4)}) == []
+    assert len(skews({"a": _at(0.0, 0.1), "b": _at(1.3, 0.1)})) == 1
+    (words,) = skews({"a": _at(0.0), "b": _at(11.0, 10.0)})
+    assert words.startswith("the clock of b is known to 10 s only")
 
 
 # The table

@@ -426,3 +426,13 @@ def test_much_input_meets_much_output_and_a_program_that_does_not_read() -> None
 
 def test_the_tail_of_one_endless_line_is_short() -> None:
     assert len(tail_text(b"x" * (1 << 20))) < 1 << 15
+
+
+def test_a_program_beside_a_block_ends_with_it_whatever_it_does(tmp_path: Path) -> None:
+    for program in ("cat >/dev/null", "trap '' TERM; sleep 60", "exit 1"):
+        words = f'echo $$ >"$0"; {program}'
+        pid = tmp_path / "pid"
+        pid.unlink(missing_ok=True)
+        with gate.beside(["sh", "-c", words, str(pid)]):
+            found = read_pid(pid)
+        assert not lives(found), program

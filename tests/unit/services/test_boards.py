@@ -19,6 +19,7 @@ from boardcluster.errors import (
     CapacityError,
     ClusterError,
     HostError,
+    LockedError,
     StoreError,
     UnreachableError,
 )
@@ -62,6 +63,7 @@ class Desk:
     Attributes:
         remotes: the boards.
         lost: names of those that do not answer.
+        others: names of those that another driver claimed.
         found: what is found on each, as the next looks see it; the last stays.
         looked: names of boards that were looked at.
         planned: what differs on each.
@@ -74,6 +76,7 @@ class Desk:
     def __init__(self, spec: ClusterSpec) -> None:
         self.remotes = {node.name: FakeRemote(node.name) for node in spec.nodes}
         self.lost: set[str] = set()
+        self.others: set[str] = set()
         self.found: dict[str, list[NodeFacts]] = {}
         self.looked: list[str] = []
         self.planned: dict[str, list[Change]] = {name: [] for name in self.remotes}
@@ -90,6 +93,14 @@ class Desk:
 
     def admin_of(self, node: LiveNode, state: LiveState) -> FakeRemote:
         return self.admin(node)
+
+    def require_own(self, boards: Sequence[Any]) -> None:
+        self.done.append("require own")
+        if self.others:
+            raise LockedError(f"another driver has {', '.join(sorted(self.others))}")
+
+    def release(self, boards: Sequence[Any]) -> None:
+        self.done.append("release")
 
     def destroy(self, state: LiveState) -> int:
         self.done.append("destroy")
@@ -537,6 +548,21 @@ def test_wiping_leaves_what_is_not_ours(
     # A folder that was there before holds what is somebody's own.
     for name in desk.remotes:
         assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["database", "mine"]
+    assert desk.done == ["require own", "release"]
+
+
+def test_nothing_of_another_driver_is_wiped_or_taken_back(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    desk.others = {"worker2"}
+
+    with pytest.raises(LockedError, match="another driver has worker2"):
+        wipe_boards(tmp_path, spec)
+    with pytest.raises(LockedError, match="another driver has worker2"):
+        take_back_all(tmp_path, spec, [], keep_data=False, dry_run=False)
+
+    assert all(remote.calls == [] for remote in desk.remotes.values())
+    assert desk.done == ["require own", "require own"]
 
 
 def test_a_board_that_was_not_wiped_is_said(desk: Desk, spec: ClusterSpec, tmp_path: Path) -> None:
@@ -652,6 +678,7 @@ def test_what_was_taken_back_is_told_by_board(
     rows = ["removes the packages hpcc (1 stays)", "removes /opt/boardcluster"]
     assert done == {"master": [], "worker1": rows, "worker2": rows}
     assert said == ["checking what was installed on 3 boards"]
+    assert desk.done == [] if dry_run else ["require own"]
 
 
 def test_what_cannot_be_taken_back_is_said_after_all_were_asked(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from boardcluster.errors import (
     DaemonError,
     HostError,
     JvmCrashError,
+    LockedError,
     StoreError,
     UnreachableError,
 )
@@ -78,6 +79,7 @@ class Rack:
         done: what was done, in order.
         said: what was told of progress.
         lost: boards that do not answer.
+        others: boards that another driver claimed.
         facts: what is found on each.
         changes: what the next making ready changes.
         fails: what something raises, by its name in ``done``.
@@ -97,6 +99,7 @@ class Rack:
         self.done: list[str] = []
         self.said: list[str] = []
         self.lost: set[str] = set()
+        self.others: set[str] = set()
         self.facts = {node.name: facts_of(node.name) for node in spec.nodes}
         self.changes: tuple[Change, ...] = ()
         self.fails: dict[str, BaseException] = {}
@@ -126,6 +129,7 @@ class Rack:
             ),
             "install": lambda pair, *_, **__: Installation(pair=pair, folder=home),
             "make_ready": self.make_ready,
+            "require_own_boards": self.require_own,
             "end_boards": self.end_boards,
             "load_facts": lambda _: self.facts,
             "wipe_boards": lambda *given: self._do(f"wipe {given == (self.home, self.spec)}"),
@@ -153,6 +157,10 @@ class Rack:
         self.done.append(what)
         if what in self.fails:
             raise self.fails[what]
+
+    def require_own(self, home: Path, boards: Sequence[LiveNode]) -> None:
+        if self.others.intersection(board.name for board in boards):
+            raise LockedError("these boards belong to the cluster of another driver")
 
     # What a cluster asks of its nodes.
 
@@ -499,6 +507,36 @@ def test_attaching_needs_every_board_and_looks_at_none_again(rack: Rack) -> None
     rack.lost = {"worker2"}
     with pytest.raises(ClusterNotUpError):
         operation.attach(rack.home, cache=rack.home, progress=no_progress)
+
+
+@pytest.mark.parametrize("command", ["attach", "up", "down"])
+def test_nothing_is_done_to_boards_that_another_driver_claimed_since(
+    command: str, rack: Rack
+) -> None:
+    rack.up()
+    rack.done.clear()
+    rack.others = {"worker2"}
+
+    commands: dict[str, Callable[[], object]] = {
+        "attach": lambda: operation.attach(rack.home, cache=rack.home, progress=no_progress),
+        "up": rack.up,
+        "down": lambda: operation.down(rack.home),
+    }
+    with pytest.raises(LockedError):
+        commands[command]()
+
+    assert rack.done == []
+    assert all(keeper.stopped == [] for keeper in rack.keepers.values())
+    assert load_state(rack.home) is not None
+
+
+def test_boards_that_another_driver_has_can_be_forgotten(rack: Rack) -> None:
+    rack.up()
+    rack.others = {"master", "worker1", "worker2"}
+
+    operation.down(rack.home, without=rack.others)
+
+    assert load_state(rack.home) is None
 
 
 def test_down_asks_what_keeps_the_daemons_and_then_ends_the_rest(rack: Rack) -> None:

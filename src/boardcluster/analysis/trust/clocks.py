@@ -227,19 +227,23 @@ def _timers(run: RunTelemetry, seconds: float) -> TimeLost:
     return TimeLost(np.array([0.0]), np.array([run.duration_seconds]), np.array([seconds]))
 
 
+_OURS = "this machine"
+
+
 def _clock_skew(run: RunTelemetry) -> Iterator[FoundDisturbance]:
-    rows = [node for node in run.samples if np.isfinite(node.clock_offset_seconds)]
-    if len(rows) < 2:
-        return
-    last = min(rows, key=lambda node: node.clock_offset_seconds)
-    first = max(rows, key=lambda node: node.clock_offset_seconds)
-    apart = first.clock_offset_seconds - last.clock_offset_seconds
-    errors = [error for node in (first, last) if (error := node.clock_error_seconds) > 0]
-    if apart - sum(errors) > run.thresholds.clock_skew_seconds:
-        words = (
-            f"{first.node}: its wall clock is {seconds_text(apart)} ahead of that of {last.node}"
-        )
-        yield FoundDisturbance(first.node, words, _timers(run, apart))
+    """Hold wall clocks against each other and the driver's: boards may all be wrong alike."""
+    rows = [
+        (node.clock_offset_seconds, node.node, max(0.0, node.clock_error_seconds))
+        for node in run.samples
+        if np.isfinite(node.clock_offset_seconds)
+    ]
+    rows.append((0.0, _OURS, 0.0))
+    behind, last, last_error = min(rows, key=lambda row: row[0])
+    ahead, first, first_error = max(rows, key=lambda row: row[0])
+    apart = ahead - behind
+    if apart - last_error - first_error > run.thresholds.clock_skew_seconds:
+        words = f"{first}: its wall clock is {seconds_text(apart)} ahead of that of {last}"
+        yield FoundDisturbance(last if first == _OURS else first, words, _timers(run, apart))
 
 
 CLOCK_RULES = (

@@ -1,6 +1,7 @@
 """The clocks of all boards are set by time servers, and agree.
 
-- Two clocks are surely more than a second apart (error). Fix: `sudo timedatectl set-ntp true`.
+- Two clocks, the driver's among them, are surely more than a second apart, or one is known to
+  half a second only (error). Fix: `sudo timedatectl set-ntp true`.
 - No time service sets a clock (warning). Fix: the same; `--fix` does it where systemd runs.
 """
 
@@ -35,7 +36,8 @@ def _look(facts: Facts) -> Faults:
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="The offset of each clock from ours (known to within half a round trip), and whether "
+    looks_at="The offset of each clock from ours (known to within half of the shortest of several "
+    "round trips), and whether "
     "the kernel says that a time service sets it.",
     why="Boards have no battery: without a time service they start in the past and drift by "
     "seconds a day.",

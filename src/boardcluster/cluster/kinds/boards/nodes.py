@@ -12,14 +12,15 @@ import contextlib
 import functools
 import os
 import shutil
-import socket
 import tempfile
 import threading
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.owner import CLAIM_FILE, Owner, home_owner, known_owner
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
 from boardcluster.errors import BoardclusterError, ClusterError, LockedError
 from boardcluster.records import ClusterSpec, NodeSpec
@@ -36,10 +37,9 @@ SERVICE_USER = "boardcluster"
 
 _GRACE_SECONDS = 5.0
 _END_REQUEST = {"do": "end_of_user", "user": SERVICE_USER, "grace_seconds": _GRACE_SECONDS}
-_OWNER_FILE = "/run/boardcluster/owner"
-"""Says whose cluster runs on a board; in memory, as what it speaks of."""
 _TUNNEL_SECONDS = 20 * 24 * 3600.0
 """poll(2) takes no more than 2^31 ms, which is 24 days."""
+_WHO_CHARACTERS = 200
 _ROOT = "root"
 _CONTROL = "bc-"
 """Start of the name of the folder of control sockets; the id of our process follows."""
@@ -87,7 +87,7 @@ class BoardNodes:
         self._control: Path | None = None
         self._remotes: dict[tuple[str, str], SshRemote] = {}
         self._silences: dict[str, Silence] = {}
-        self._owner = f"{socket.gethostname()}:{home.resolve()}"
+        self._home = home
         self._making = threading.Lock()
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
@@ -118,7 +118,7 @@ class BoardNodes:
 
     def admin(self, node: NodeSpec) -> Remote:
         """Return the way to a declared node as root."""
-        return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
+        return self._root_on(node)
 
     def hold_tunnel(self, node: NodeSpec, *, ports: Mapping[int, int], socks: int) -> None:
         """Forward ports of this machine, on its loopback address, until interrupted.
@@ -155,30 +155,104 @@ class BoardNodes:
         atexit.unregister(self.close)
 
     def check(self, spec: ClusterSpec) -> None:
-        """Check that every board can be reached; end what this driver left running there.
+        """Claim every board for this home, and end what it left running there.
+
+        All are claimed before anything else is changed, or none.
 
         Raises:
-            LockedError: another driver's cluster runs there; names it.
+            LockedError: a board is another driver's; names it.
             RemoteError: a board cannot be reached, or refuses us.
         """
-        _, errors = each_node(
-            [node.name for node in spec.nodes], lambda name: self._take(_named(spec, name))
-        )
+        self._claim(spec.nodes, take_over=False)
+        self._end_all_on(spec.nodes)
+
+    def take_over(self, boards: Sequence[NodeSpec]) -> None:
+        """Claim boards, whosever they are, and end what runs there.
+
+        Raises:
+            RemoteError: a board cannot be reached, or refuses us.
+        """
+        self._claim(boards, take_over=True)
+        self._end_all_on(boards)
+
+    def _claim(self, boards: Sequence[NodeSpec], *, take_over: bool) -> None:
+        rows = {node.name: node for node in boards}
+        request = {"do": "claim", **self._claiming(make=True), "take_over": take_over}
+        found, errors = each_node(rows, lambda name: self._claim_one(rows[name], request))
+        try:
+            raise_first(errors)
+            self._refuse({name: row["now"] for name, row in found.items()})
+        except BoardclusterError:
+            # Of two who begin at once neither may keep a part.
+            self.release([rows[name] for name, row in found.items() if row["before"] is None])
+            raise
+
+    def _claim_one(self, node: NodeSpec, request: dict[str, Any]) -> dict[str, Any]:
+        """Claim one board; one that nobody claimed must be idle."""
+        admin = self.admin(node)
+        answer: dict[str, Any] = rpc(admin, request)
+        if answer["before"] is not None or request["take_over"]:
+            return answer
+        if rpc(admin, {"do": "of_user", "user": SERVICE_USER}):
+            self.release([node])
+            self._refuse({node.name: {}})
+        return answer
+
+    def _end_all_on(self, boards: Sequence[NodeSpec]) -> None:
+        """End what this home, or whoever had the boards before, left running there."""
+
+        def one(name: str) -> None:
+            if rpc(self.admin(rows[name]), {"do": "of_user", "user": SERVICE_USER}):
+                self._end_on(name, self.admin(rows[name]))
+
+        rows = {node.name: node for node in boards}
+        _, errors = each_node(rows, one)
         raise_first(errors)
 
-    def _take(self, node: NodeSpec) -> None:
-        """Make sure that nothing of another driver runs on a board."""
-        admin = self.admin(node)
-        if not rpc(admin, {"do": "of_user", "user": SERVICE_USER}):
-            return
-        said = admin.run(["cat", _OWNER_FILE], check=False).text.strip()
-        if said != self._owner:
-            raise LockedError(
-                f"{node.name} is running the cluster of another driver: {said or 'unknown'}",
-                hint=f"run `boardcluster down` there; or, if it is gone for good, on {node.name}: "
-                f"sudo pkill -KILL -u {SERVICE_USER}",
+    def owners(self, boards: Sequence[NodeSpec | LiveNode]) -> dict[str, Owner]:
+        """Return who else claimed boards, by name; nothing of boards that do not answer."""
+        rows = {node.name: node for node in boards}
+        asked = {"do": "owner", "path": CLAIM_FILE}
+        found, _ = each_node(rows, lambda name: rpc(self._root_on(rows[name]), asked))
+        return self._others(found)
+
+    def require_own(self, boards: Sequence[NodeSpec | LiveNode]) -> None:
+        """Refuse to touch what another driver claimed; boards that do not answer say nothing.
+
+        Raises:
+            LockedError: names whose they are.
+        """
+        if others := self.owners(boards):
+            raise _locked(others)
+
+    def release(self, boards: Sequence[NodeSpec]) -> None:
+        """Give up boards that are this home's, as far as they answer."""
+        rows = {node.name: node for node in boards}
+        request = {"do": "release", **self._claiming(make=False)}
+        each_node(rows, lambda name: rpc(self.admin(rows[name]), request))
+
+    def _claiming(self, *, make: bool) -> dict[str, Any]:
+        mine = home_owner(self._home) if make else known_owner(self._home)
+        return {"path": CLAIM_FILE, "owner": asdict(mine or Owner(id="-", who="", since_utc=""))}
+
+    def _refuse(self, found: Mapping[str, dict[str, Any] | None]) -> None:
+        if others := self._others(found):
+            raise _locked(others)
+
+    def _others(self, found: Mapping[str, dict[str, Any] | None]) -> dict[str, Owner]:
+        mine = known_owner(self._home)
+        return {
+            name: Owner(
+                id=str(row.get("id", "")),
+                who=str(row.get("who", "unknown"))[:_WHO_CHARACTERS],
+                since_utc=str(row.get("since_utc", ""))[:_WHO_CHARACTERS],
             )
-        self._end_on(node.name, admin)
+            for name, row in found.items()
+            if row is not None and (mine is None or row.get("id") != mine.id)
+        }
+
+    def _root_on(self, node: NodeSpec | LiveNode) -> Remote:
+        return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
 
     def _end_on(self, name: str, admin: Remote) -> int:
         """End everything of the service user on a board; return how many processes ended."""
@@ -191,17 +265,11 @@ class BoardNodes:
         return int(answer["ended"])
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
-        """Write down on each board whose it is; return the state with the boards' boots."""
-
-        def one(name: str) -> str:
-            admin = self.admin(_named(spec, name))
-            admin.run(
-                ["sh", "-c", 'mkdir -p "${1%/*}" && cat >"$1"', "sh", _OWNER_FILE],
-                stdin=self._owner.encode(),
-            )
-            return boot_of(admin)
-
-        boots, errors = each_node([node.name for node in spec.nodes], one)
+        """Return the state with the boards' boots."""
+        boots, errors = each_node(
+            [node.name for node in spec.nodes],
+            lambda name: boot_of(self.admin(_named(spec, name))),
+        )
         raise_first(errors)
         nodes = tuple(replace(node, boot_id=boots[node.name]) for node in state.nodes)
         return replace(state, nodes=nodes)
@@ -214,7 +282,7 @@ class BoardNodes:
     def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
         """Return the way to a board as root."""
         del state
-        return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
+        return self._root_on(node)
 
     def alive(self, state: LiveState) -> list[LiveNode]:
         """Return the boards that answer, in the boot in which their daemons were started."""
@@ -272,6 +340,21 @@ class BoardNodes:
 def board_nodes(home: Path) -> BoardNodes:
     """Return the boards of a cluster; they keep their connections for the life of this process."""
     return BoardNodes(home)
+
+
+def _locked(others: Mapping[str, Owner]) -> LockedError:
+    """Say whose boards are, and how they can become another's."""
+    whose: dict[str, list[str]] = {}
+    for name, owner in others.items():
+        whose.setdefault(owner.words, []).append(name)
+    said = "; ".join(f"{', '.join(names)}: {words}" for words, names in whose.items())
+    without = "".join(f" --without {name}" for name in others)
+    return LockedError(
+        f"these boards belong to the cluster of another driver: {said}",
+        hint="`boardcluster down --wipe` or `uninstall` there gives them up; if that is gone "
+        "for good, `boardcluster up --take-over` ends what runs on them and makes them yours; "
+        f"`boardcluster down{without}` only forgets them here",
+    )
 
 
 def _remove_stale(folder: Path) -> None:
