@@ -165,7 +165,7 @@ def run_cell(home: Path, workload: str, engine: str, size: int, workers: int) ->
     return done
 
 
-def live(home: Path, size: int, only: str, *, table: bool) -> bool:
+def live(home: Path, size: int, only: str, *, table: bool, tainted: bool) -> bool:
     """Run what is left, and print each prediction beside its run."""
     kept = home / "predictions.json"
     predicted = json.loads(kept.read_text()) if kept.exists() else {}
@@ -181,7 +181,14 @@ def live(home: Path, size: int, only: str, *, table: bool) -> bool:
             if key not in predicted and not table:
                 for few, part in LEARNED:
                     run_cell(home, workload, engine, int(size * part), few)
-                answer = bc.predict(workload, engine=engine, size=asked, workers=workers, home=home)
+                answer = bc.predict(
+                    workload,
+                    engine=engine,
+                    size=asked,
+                    workers=workers,
+                    home=home,
+                    tainted=tainted,
+                )
                 if answer.seconds is None:
                     sys.exit(f"{name}: {answer.unknown[0].words}")
                 low, high = answer.seconds.interval.low, answer.seconds.interval.high
@@ -213,13 +220,20 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="state folder of the cluster for live")
     parser.add_argument("--size", default="256MB", help="full size of live")
     parser.add_argument("--only", default="", help="one workload and engine of live")
+    parser.add_argument("--tainted", action="store_true", help="learn from tainted runs, too")
     parser.add_argument("--table", action="store_true", help="run nothing")
     chosen = parser.parse_args()
     if chosen.what == "speed":
         sys.exit(0 if speed(chosen.runs) else 1)
     if chosen.home is None or not (chosen.home / "cluster.toml").exists():
         sys.exit("live needs --home with a cluster.toml of at least 4 workers")
-    good = live(chosen.home.absolute(), parse_size(chosen.size), chosen.only, table=chosen.table)
+    good = live(
+        chosen.home.absolute(),
+        parse_size(chosen.size),
+        chosen.only,
+        table=chosen.table,
+        tainted=chosen.tainted,
+    )
     sys.exit(0 if good else 1)
 
 

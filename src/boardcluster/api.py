@@ -450,6 +450,7 @@ def predict(
     name: str = "default",
     home: AnyPath | None = None,
     mixed: bool = False,
+    tainted: bool = False,
 ) -> RuntimePrediction:
     """Predict how long a run takes, its intermediate bytes and energy, and how sure that is.
 
@@ -468,6 +469,7 @@ def predict(
         name: the cluster's name.
         home: its state folder; None for the one of its name.
         mixed: learn also from runs of other engine versions, security modes and settings.
+        tainted: learn also from tainted runs.
 
     Raises:
         UsageError: something is missing, or there is no such workload, board or medium.
@@ -490,7 +492,7 @@ def predict(
     )
     declared = folder / "cluster.toml"
     spec = read_spec(declared) if declared.exists() else None
-    return predict_run(asked, folder, spec, defaults=defaults, mixed=mixed)
+    return predict_run(asked, folder, spec, defaults=defaults, mixed=mixed, tainted=tainted)
 
 
 def report(

@@ -80,7 +80,9 @@ def one(
         settings=_settings(job.setting or ()),
         arguments=tuple(job.program or ()),
     )
-    return predict_run(asked, home, spec, defaults=defaults, mixed=learning.mixed)
+    return predict_run(
+        asked, home, spec, defaults=defaults, mixed=learning.mixed, tainted=learning.tainted
+    )
 
 
 def _engines(workload: str) -> tuple[tuple[Engine, ...], dict[str, str], tuple[str, ...]]:

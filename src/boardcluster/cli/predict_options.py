@@ -67,3 +67,6 @@ class LearningOptions:
         bool,
         typer.Option("--mixed", help="Learn also from other versions, security modes, settings."),
     ] = False
+    tainted: Annotated[bool, typer.Option("--tainted", help="Learn also from tainted runs.")] = (
+        False
+    )

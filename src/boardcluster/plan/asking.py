@@ -32,7 +32,7 @@ __all__ = [
     "predict_question",
 ]
 
-RUNS_MOST = 500
+RUNS_MOST = 200
 """Of one workload and engine the newest runs are learned from; older ones change nothing."""
 
 
@@ -69,6 +69,7 @@ def predict_question(
     searches: Collection[str] = (),
     defaults: Mapping[str, str] | None = None,
     mixed: bool = False,
+    tainted: bool = False,
 ) -> RuntimePrediction:
     """Predict one run.
 
@@ -79,6 +80,7 @@ def predict_question(
         searches: campaigns whose runs are in no cell.
         defaults: what parameters are where a run does not set them.
         mixed: learn also from runs of other engine versions, security modes and settings.
+        tainted: learn also from tainted runs.
 
     Raises:
         UsageError: it names a board or medium that is not in the catalog; the nearest is offered.
@@ -89,7 +91,13 @@ def predict_question(
         answer = answer_hpl if question.workload == "hpl" else answer_netpipe
         return answer(question, runs, _rates(question, archive, nodes)[0])
     model = model_for(
-        [question], archive, nodes=nodes, searches=searches, defaults=defaults, mixed=mixed
+        [question],
+        archive,
+        nodes=nodes,
+        searches=searches,
+        defaults=defaults,
+        mixed=mixed,
+        tainted=tainted,
     )
     return answer_question(model, question)
 
@@ -102,6 +110,7 @@ def model_for(
     searches: Collection[str] = (),
     defaults: Mapping[str, str] | None = None,
     mixed: bool = False,
+    tainted: bool = False,
 ) -> RuntimeModel:
     """Learn what questions need that are on the same hardware, the first one's.
 
@@ -116,16 +125,22 @@ def model_for(
         key = question.workload, question.engine
         if key in own:
             continue
+        stored = _recent(question, archive, searches)
         found = [
             row
-            for result in _recent(question, archive, searches)
+            for result in stored
             if (
                 row := observation_of(
-                    result, replication=question.replication, defaults=defaults or {}
+                    result,
+                    replication=question.replication,
+                    defaults=defaults or {},
+                    tainted=tainted,
                 )
             )
         ]
         runs, words = chosen_group(own_groups(found), question, mixed=mixed)
+        if len(found) < len(stored):
+            words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
         for run in runs:
             if run.board not in boards:
                 boards[run.board] = _rates(replace(question, board=run.board), archive, nodes)[0]

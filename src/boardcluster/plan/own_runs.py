@@ -79,7 +79,7 @@ def _stands_for(found: Fingerprint, kind: str) -> str:
 
 
 def observation_of(
-    result: Result, *, replication: int, defaults: Mapping[str, str]
+    result: Result, *, replication: int, defaults: Mapping[str, str], tainted: bool = False
 ) -> RunObservation | None:
     """Return a stored run; None for one that statistics leave out.
 
@@ -87,9 +87,12 @@ def observation_of(
         result: an ok run.
         replication: copies of a block where the trial does not say it.
         defaults: what parameters are where the trial does not set them.
+        tainted: whether a tainted run counts.
     """
     attempt, measured, trial = result.attempt, result.measurement, result.trial
-    if attempt is None or measured is None or not in_cell(measured):
+    if attempt is None or measured is None:
+        return None
+    if not in_cell(measured) and not (tainted and measured.verdict is Verdict.TAINTED):
         return None
     found = attempt.fingerprint
     own = {

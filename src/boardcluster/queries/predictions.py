@@ -174,6 +174,7 @@ def predict_run(
     *,
     defaults: Mapping[str, str],
     mixed: bool = False,
+    tainted: bool = False,
 ) -> RuntimePrediction:
     """Predict one run.
 
@@ -183,6 +184,7 @@ def predict_run(
         spec: that cluster, where it has a declaration.
         defaults: what the workload's parameters are where a run does not set them.
         mixed: learn also from runs of other engine versions, security modes and settings.
+        tainted: learn also from tainted runs.
 
     Raises:
         UsageError: something is missing, or there is no such board or medium.
@@ -198,4 +200,5 @@ def predict_run(
             searches=searches,
             defaults=defaults,
             mixed=mixed,
+            tainted=tainted,
         )
