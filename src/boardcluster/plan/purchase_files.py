@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
@@ -12,6 +12,7 @@ from ipaddress import IPv4Network
 from boardcluster.capabilities import capabilities_of
 from boardcluster.catalog.lookup import find_board, find_part
 from boardcluster.errors import BoardclusterError, UsageError
+from boardcluster.foreign import visible, write_csv
 from boardcluster.plan.offers import boards_alike
 from boardcluster.plan.purchase import PlannedPart, PurchasePlan
 from boardcluster.records import (
@@ -204,16 +205,21 @@ def shopping_list(plan: PurchasePlan) -> str:
     lines = [
         f"# What to buy for {plan.task.workload}",
         "",
-        f"{plan.best.words}.",
+        f"{_plain(plan.best.words)}.",
         "",
         "| Part | Name | Count | Each | Together | Price by |",
         "|---|---|--:|--:|--:|---|",
     ]
-    lines += [f"| {' | '.join(_cells(part))} |" for part in plan.best.parts]
+    lines += [f"| {' | '.join(map(_plain, _cells(part)))} |" for part in plan.best.parts]
     lines += ["", f"Together: {plan.currency} {plan.best.price:,.2f}.", ""]
     if plan.unpriced:
         lines += [f"Not counted, as no price is known: {', '.join(plan.unpriced)}.", ""]
     return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """Return text of others, such as the path of a file of one's own, without any markup."""
+    return re.sub(r"([\\`*<>|\[\]])", r"\\\1", " ".join(visible(text).split()))
 
 
 def _cells(part: PlannedPart) -> tuple[str, ...]:
@@ -225,9 +231,8 @@ def _cells(part: PlannedPart) -> tuple[str, ...]:
 def shopping_csv(plan: PurchasePlan) -> str:
     """Return the same as CSV."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["part", "name", "count", "each", "together", "price_by"])
-    writer.writerows(_cells(part) for part in plan.best.parts)
+    head = ("part", "name", "count", "each", "together", "price_by")
+    write_csv(buffer, [head, *(_cells(part) for part in plan.best.parts)])
     return buffer.getvalue()
 
 

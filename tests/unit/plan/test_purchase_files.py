@@ -96,3 +96,18 @@ def test_what_is_there_already_is_in_the_cluster_but_not_on_the_list(tmp_path: P
     spec = read_spec(tmp_path / "cluster.toml")
     assert len(spec.workers) == plan.best.workers + 2
     assert f"| board | {FOUR}" not in (tmp_path / "shopping-list.md").read_text()
+
+
+def test_words_of_a_file_of_ones_own_are_text_in_the_lists(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'id = "own"\nname = "Own"\nkind = "SSD"\n[[figure]]\nname = "capacity_bytes"\n'
+        'value = 1e12\nunit = "bytes"\nsource = "label"\n[[figure]]\nname = "price_us_dollars"\n'
+        'value = 70.0\nunit = "us dollars"\nsource = "=1+1 | <b>shop</b>"\n'
+    )
+    offers = find_offers(boards=[FIVE], media=[str(own)], switches=["switch-1gbit-16"])
+    plan = plan_for(offers=offers, limits=DEADLINE)
+    write_plan(plan, tmp_path / "plan")
+    text = (tmp_path / "plan" / "shopping-list.md").read_text()
+    assert r"=1+1 \| \<b\>shop\</b\>" in text
+    assert ",'=1+1 | <b>shop</b>" in (tmp_path / "plan" / "shopping-list.csv").read_text()
