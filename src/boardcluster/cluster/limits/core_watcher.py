@@ -30,6 +30,8 @@ TURN_SECONDS = 0.05
 COST_SHARE = 0.015
 """CPU time that this may use, of one core of this machine."""
 
+LONGEST_TURN_SECONDS = 1.0
+
 SAVED_SECONDS = 0.03
 """CPU time that it may have saved up for a burst of new threads."""
 
@@ -218,11 +220,12 @@ def watch(nodes: Sequence[NodeCores], first: Sequence[Sequence[int]]) -> None:
             alive_due = began + ALIVE_SECONDS
         for node in nodes:
             node.look()
-            if saved > 0:
-                node.spread(began)
-        time.sleep(max(0.0, TURN_SECONDS - (time.monotonic() - began)))
-        earned = (time.monotonic() - began) * COST_SHARE
-        saved = min(SAVED_SECONDS, saved + earned - (time.process_time() - used))
+            node.spread(began)
+        saved -= time.process_time() - used
+        # What was overspent is earned again by waiting: a slow machine has longer turns.
+        longer = min(LONGEST_TURN_SECONDS, max(TURN_SECONDS, -saved / COST_SHARE))
+        time.sleep(max(0.0, began + longer - time.monotonic()))
+        saved = min(SAVED_SECONDS, saved + (time.monotonic() - began) * COST_SHARE)
 
 
 def locked(descriptor: int) -> bool:
