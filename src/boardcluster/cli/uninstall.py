@@ -82,9 +82,7 @@ def command(
 
 def _say_what_stays(boards: Sequence[NodeSpec]) -> None:
     """Print the removal of what the documentation let a person set up by hand."""
-    say(
-        "what you may have set up by hand stays: who logs in is root without a password, by your key"
-    )
+    say("what you may have set up by hand stays: a login by your key, with sudo without a password")
     say("to remove it, on each board that needs neither any more:")
     for board in boards:
         say(f"  ssh -t {board.host} 'sudo rm -f {_SUDOERS}'")
