@@ -18,7 +18,7 @@ _SHORT = frozenset({"-p", "-P"})
 
 _IN_TEXT = (
     # scheme://user:password@host (RFC 3986, section 3.2.1)
-    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@?#]*:)[^\s/@]+(?=@)", re.IGNORECASE),
+    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@?#]*:)[^\s/]+(?=@)", re.IGNORECASE),
     # ?sig=..., &X-Amz-Signature=..., ;AccountKey=...
     re.compile(
         r"(?P<kept>[?&;][^=&;\s]*(?:sig|signature|credential|token|secret|password|key|code)=)"
