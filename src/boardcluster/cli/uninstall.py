@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.upkeep import uninstall
+from boardcluster.cli.asking import confirmed
 from boardcluster.cli.boards import confirm_take_over
-from boardcluster.cli.console import Reporter, confirmed, print_json, say
+from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption, WithoutOption, named_nodes
 from boardcluster.errors import UsageError
 from boardcluster.records import NodeSpec

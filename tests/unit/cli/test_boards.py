@@ -639,7 +639,7 @@ def test_nothing_is_taken_back_if_nobody_can_confirm(installed: Desk) -> None:
 def test_a_person_says_whether_boards_are_taken_back(
     answer: str, done: list[object], installed: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.cli.console.can_ask", lambda: True)
+    monkeypatch.setattr("boardcluster.cli.asking.can_ask", lambda: True)
 
     ran = installed("uninstall", text=answer)
 
