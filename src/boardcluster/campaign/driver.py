@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,10 @@ from boardcluster.store import Store
 from boardcluster.workloads.base import InstallContext
 
 __all__ = ["Watch", "interruption", "now_utc", "run_trials"]
+
+_SAME_CAUSES = 3
+"""So many trials in a row without a result, for one cause, stop a campaign: the next has it, too.
+Not of one cell alone: what cannot run there says nothing of other cells."""
 
 _SETTLE_SECONDS = 10.0
 """Least pause before a disturbed run is repeated: what disturbs often comes in short bursts."""
@@ -91,11 +96,12 @@ def run_trials(
        k. delete the output, and commit state, measurement and samples in one transaction;
        l. repeat, after a cool-down, what is too disturbed for its cell, as often as the policy
           says.
-    2. A trial that fails does not stop the campaign; a cluster that is no longer whole does.
+    2. A trial that fails does not stop the campaign; a cluster that is no longer whole does, and
+       so do three trials in a row, of several cells, without a result for one cause.
 
     Raises:
-        ClusterError: a daemon or node was lost, or the cluster does not take a variant; the trials
-            left stay pending.
+        ClusterError: a daemon or node was lost, the cluster does not take a variant, or one cause
+            ended three trials in a row; the trials left stay pending.
         CapacityError: the driver's disk is full; the trials left stay pending.
     """
     with kept_awake():
@@ -112,6 +118,8 @@ def _run_each(
     watch: Watch,
 ) -> None:
     known: tuple[LiveCluster, Fingerprint] | None = None
+    without: list[tuple[str, object]] = []
+    """Cause and cell of the latest trials that have no result."""
     for trial in trials:
         live = cluster(trial)
         if known is None or known[0] is not live:
@@ -132,6 +140,22 @@ def _run_each(
                 hint="see `boardcluster status`; restart with `boardcluster down` and `up`, "
                 "then continue with `boardcluster run FILE --resume`",
             )
+        without = [*without, (_cause(end), levels(trial))] if _cause(end) else []
+        causes, cells = zip(*without[-_SAME_CAUSES:], strict=True) if without else ((), ())
+        if len(causes) == _SAME_CAUSES and len(set(causes)) == 1 and len(set(cells)) > 1:
+            raise ClusterError(
+                f"{_SAME_CAUSES} trials in a row of campaign {campaign.id} ended for one cause: "
+                f"{end.reason}; the other trials stay pending",
+                hint="remove the cause, then continue with `boardcluster run FILE --resume "
+                "--retry-failed`",
+            )
+
+
+def _cause(end: TrialEnd) -> str:
+    """Return why a trial has no result, without what differs each time; empty if it has one."""
+    if end.state is AttemptState.OK:
+        return ""
+    return re.sub(r"[0-9a-f]*\d[0-9a-f_:.-]*", "#", end.reason.lower())
 
 
 def _installed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -55,6 +56,9 @@ from boardcluster.workloads.base import InputKind, Proof
 __all__ = ["Bench", "TrialEnd", "run_trial"]
 
 _T = TypeVar("_T")
+
+_SAFE_MODE = re.compile(r"SafeModeException|name ?node is in safe mode", re.IGNORECASE)
+"""What the NameNode says to whoever wants to write, e.g. after its disk became full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +319,8 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
     sick = sick_disks(live.layout, live.remotes, live.as_root)
     with contextlib.suppress(BoardclusterError):
         sick += unhealthy_nodes(live.layout, live.master)
+    if _SAFE_MODE.search(error.message):
+        sick.append("HDFS is in safe mode, so nothing can be written")
     if sick or lost:
         kind, named = ("storage", "; ".join(sick)) if sick else ("node_lost", ", ".join(lost))
         return TrialEnd(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from boardcluster.cli.console import Reporter, ask_yes, confirmed, print_table, say
+from boardcluster.cli.asking import ask_yes, confirmed
+from boardcluster.cli.console import Reporter, print_table, say
 from boardcluster.cluster.discovery import (
     discover,
     facts_table,

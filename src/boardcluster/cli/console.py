@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -22,15 +21,12 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from boardcluster.errors import BoardclusterError, UsageError
+from boardcluster.errors import BoardclusterError
 from boardcluster.foreign import json_text, visible
 from boardcluster.store import to_json
 
 __all__ = [
     "Reporter",
-    "ask_yes",
-    "can_ask",
-    "confirmed",
     "make_console",
     "plain",
     "print_columns",
@@ -74,30 +70,6 @@ def say(text: str) -> None:
 def say_last(text: str) -> None:
     """Write a line to standard error, whatever state the terminal is in."""
     sys.stderr.write(f"{visible(text)}\n")
-
-
-def can_ask() -> bool:
-    """Whether somebody is at the terminal to be asked."""
-    return sys.stdin.isatty()
-
-
-def ask_yes(question: str, *, default: bool = False, stderr: bool = False) -> bool:
-    """Ask a question that is answered by yes or no."""
-    return typer.confirm(visible(question), default=default, err=stderr)
-
-
-def confirmed(question: str) -> bool:
-    """Ask before something is done that cannot be undone; say so if the answer is no.
-
-    Raises:
-        UsageError: nobody is here to answer.
-    """
-    if not can_ask():
-        raise UsageError("this needs confirmation, and nobody is here to give it", hint="add --yes")
-    if ask_yes(question):
-        return True
-    say("nothing was changed")
-    return False
 
 
 def print_json(value: object) -> None:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.cli.console import Reporter, ask_yes, print_json, print_table, say
+from boardcluster.cli.asking import ask_yes
+from boardcluster.cli.console import Reporter, print_json, print_table, say
 from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cache_folder
 from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock

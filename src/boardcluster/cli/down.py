@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.upkeep import take_down
-from boardcluster.cli.console import Reporter, can_ask, confirmed, say
+from boardcluster.cli.asking import can_ask, confirmed
+from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import ChosenCluster, WithoutOption, named_nodes
 from boardcluster.cluster.folders import require_home
 from boardcluster.services.boards import boards_were_reached

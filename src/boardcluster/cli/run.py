@@ -17,7 +17,8 @@ from boardcluster.campaign.life import (
 )
 from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
-from boardcluster.cli.console import Reporter, ask_yes, print_json, say
+from boardcluster.cli.asking import ask_yes
+from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
     CacheOption,
     ChosenCluster,

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.upkeep import uninstall
+from boardcluster.cli.asking import confirmed
 from boardcluster.cli.boards import confirm_take_over
-from boardcluster.cli.console import Reporter, confirmed, print_json, say
+from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption, WithoutOption, named_nodes
 from boardcluster.errors import UsageError
 from boardcluster.records import NodeSpec
@@ -82,10 +83,7 @@ def command(
 
 def _say_what_stays(boards: Sequence[NodeSpec]) -> None:
     """Print the removal of what the documentation let a person set up by hand."""
-    say(
-        "what you may have set up by hand stays: a login that is root without a password, and your"
-        " key"
-    )
+    say("what you may have set up by hand stays: a login by your key, with sudo without a password")
     say("to remove it, on each board that needs neither any more:")
     for board in boards:
         say(f"  ssh -t {board.host} 'sudo rm -f {_SUDOERS}'")

@@ -96,9 +96,8 @@ def command(
         return
     if take_over and not confirm_take_over(folder, spec.nodes, yes=yes):
         return
-    live = bring_up(
-        folder, cache=cache_folder(cache), follow=reporter, deep=deep, take_over=take_over
-    )
+    own = {"deep": deep, "take_over": take_over}
+    live = bring_up(folder, cache=cache_folder(cache), follow=reporter, **own)
     _say_up(live, at.again)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import LockedError
 from boardcluster.fetch.cache import make_folder, writing
+from boardcluster.store.local_disk import require_local_disk
 
 __all__ = ["driver_at_work", "driver_lock"]
 
@@ -27,8 +28,9 @@ def driver_lock(home: Path, *, doing: str) -> Iterator[None]:
 
     Raises:
         LockedError: another driver holds it; names it.
-        HostError: the folder or the file cannot be made.
+        HostError: the folder or the file cannot be made, or is on a network file system.
     """
+    require_local_disk(home)
     make_folder(home)
     path = home / "driver.lock"
     with writing(path):

@@ -60,24 +60,26 @@ def require_disk_space(home: Path) -> None:
 def sick_disks(
     layout: Layout, remotes: Mapping[str, Remote], admins: Mapping[str, Remote]
 ) -> list[str]:
-    """Name every worker whose disk is as full as YARN allows, or can no longer be written.
+    """Name every node whose disk is as full as YARN allows, or can no longer be written.
+
+    The master's, too: when it fills, the NameNode goes into safe mode and no job can write.
 
     YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms). A
     file system becomes read-only when the kernel meets an error on it; the kernel's own line is
     added where it may be read.
     """
     sick = []
-    for worker in layout.spec.workers:
-        remote, folder = remotes[worker.name], layout.data(worker)
+    for node in layout.spec.nodes:
+        remote, folder = remotes[node.name], layout.data(node)
         with contextlib.suppress(BoardclusterError, ValueError, IndexError):
             shown = remote.run(["df", "--block-size=1", "--output=size,avail,source", folder])
             total, available, device = shown.text.splitlines()[1].split(maxsplit=2)
             percent = used_percent(total_bytes=int(total), available_bytes=int(available))
             if percent > FULL_PERCENT:
-                sick.append(f"{worker.name}: its disk is {percent:.1f} % full")
+                sick.append(f"{node.name}: its disk is {percent:.1f} % full")
             elif words := _unwritable(remote, folder):
-                line = _kernel_line(admins[worker.name], Path(device).name)
-                sick.append(f"{worker.name}: its disk cannot be written to: {words}{line}")
+                line = _kernel_line(admins[node.name], Path(device).name)
+                sick.append(f"{node.name}: its disk cannot be written to: {words}{line}")
     return sick
 
 

@@ -50,6 +50,7 @@ from boardcluster.store.files import (
     read_record,
     write_record,
 )
+from boardcluster.store.local_disk import require_local_disk
 from boardcluster.store.migrations import transaction
 from boardcluster.store.power import read_power
 from boardcluster.store.probes import (
@@ -113,6 +114,7 @@ class Store:
 
         Raises:
             StoreError: it is damaged, of a newer version, missing beside its files, or unreachable.
+            HostError: the folder is on a network file system.
         """
         path = home / DATABASE_NAME
         if not path.exists() and any((home / "campaigns").glob("*.json")):
@@ -122,6 +124,7 @@ class Store:
         with translated(path):
             if read_only:
                 return cls(home, connect_reading(path), read_only=True)
+            require_local_disk(home)
             home.mkdir(parents=True, exist_ok=True)
             return cls(home, connect(path), read_only=False)
 

@@ -244,9 +244,9 @@ def test_the_blas_that_a_workload_brings_is_in_the_fingerprint(stage: Stage) -> 
 
 def test_a_program_that_cannot_be_had_makes_attempts_invalid_with_the_way_out(stage: Stage) -> None:
     stage.workload.lacking = HostError("HPL cannot be built: no compiler", hint="install gcc")
-    stage.run()
+    stage.run(stage.trials[:2])
 
-    assert stage.counts() == (0, 0, 4, 0)
+    assert stage.counts() == (0, 0, 2, 2)
     assert {row.reason for row in stage.attempts()} == {
         "host: HPL cannot be built: no compiler; install gcc"
     }
@@ -331,9 +331,9 @@ def test_a_failed_job_is_failed_without_looking_at_its_output(stage: Stage) -> N
 def test_a_job_that_yarn_calls_failed_is_no_result_though_it_exits_with_0(stage: Stage) -> None:
     stage.world.default_apps = [app("FAILED")]
 
-    stage.run()
+    stage.run(stage.trials[:2])
 
-    assert stage.counts() == (0, 4, 0, 0)
+    assert stage.counts() == (0, 2, 0, 2)
 
 
 def test_a_job_that_yarn_never_saw_is_failed_though_it_ends_well(stage: Stage) -> None:
@@ -602,10 +602,41 @@ def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
         raise RemoteError("no configuration")
 
     monkeypatch.setattr("boardcluster.campaign.job.write_configuration", refuse)
-    stage.run()
+    stage.run(stage.trials[:2])
 
-    assert stage.counts() == (0, 4, 0, 0)
+    assert stage.counts() == (0, 2, 0, 2)
     assert {attempt.reason for attempt in stage.attempts()} == {"no configuration"}
+
+
+def failing(words: Sequence[str]) -> Callable[..., TrialEnd]:
+    rest = iter(words)
+    return lambda *_, **__: TrialEnd(state=AttemptState.FAILED, reason=next(rest), measurement=None)
+
+
+def test_one_cause_that_ends_three_trials_of_several_cells_ends_the_campaign(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [f"container_17_{number} on 10.0.0.{number}: no space left" for number in range(4)]
+    monkeypatch.setattr(module, "run_trial", failing(words))
+    trials = sorted(stage.trials, key=lambda trial: trial.repetition)
+
+    with pytest.raises(ClusterError, match=r"3 trials in a row .* for one cause: .*no space left"):
+        stage.run(trials)
+
+    assert stage.counts() == (0, 3, 0, 1)
+
+
+def test_other_causes_and_one_cell_alone_end_no_campaign(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = sorted(stage.trials, key=lambda trial: trial.repetition)
+    monkeypatch.setattr(module, "run_trial", failing(["a", "a", "b", "a"]))
+    stage.run(trials)
+    assert stage.counts() == (0, 4, 0, 0)
+    monkeypatch.setattr(module, "run_trial", failing(["a"] * 4))
+    one = [trial for trial in trials if trial.engine is trials[0].engine] * 2
+    stage.run(one)
+    assert len(stage.ended) == 8
 
 
 def test_a_loss_that_the_trial_reports_ends_the_campaign(

@@ -708,6 +708,40 @@ def test_nodes_that_yarn_gave_up_make_a_failure_invalid_and_are_lost(bed: Bed) -
     assert end.reason.startswith(f"storage: {sick}; count: exit status 1")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "org.apache.hadoop.hdfs.server.namenode.SafeModeException: Cannot create directory",
+        "Name node is in safe mode. Resources are low on NN.",
+    ],
+)
+def test_a_failure_for_safe_mode_is_the_storages_and_stops_the_campaign(
+    words: str, bed: Bed
+) -> None:
+    def fail(*_: object) -> None:
+        raise RemoteError(words)
+
+    bed.workload.preparing = fail
+
+    end = bed.run()
+
+    assert (end.state, end.lost) == (
+        AttemptState.INVALID,
+        "HDFS is in safe mode, so nothing can be written",
+    )
+    assert end.reason.startswith("storage: HDFS is in safe mode")
+
+
+def test_a_masters_full_disk_is_seen_too(bed: Bed) -> None:
+    def fill() -> Completed:
+        bed.world.disks = {"master": (1000, 40)}
+        return ended(1)
+
+    bed.world.jobs = [fill]
+
+    assert bed.run().lost == "master: its disk is 96.0 % full"
+
+
 def test_a_disk_that_is_full_before_yarn_looks_makes_a_failure_invalid(bed: Bed) -> None:
     def fill() -> Completed:
         bed.world.disks = {"worker2": (1000, 40), "worker3": (1000, 101)}

@@ -620,7 +620,10 @@ def test_uninstall_ends_takes_back_and_forgets(
     ran = installed("uninstall", *words)
 
     assert installed.done == done
-    assert ran.stdout.splitlines() == [
+    taken, _, by_hand = ran.stdout.partition("what you may have set up by hand stays")
+    removal = "ssh -t pi@pi1 'sudo rm -f /etc/sudoers.d/010_boardcluster'"
+    assert (removal in by_hand) == ("--dry-run" not in words)
+    assert taken.splitlines() == [
         "pi0: changes: 1",
         "  removes /opt/boardcluster",
         "pi1: nothing was installed",
@@ -639,7 +642,7 @@ def test_nothing_is_taken_back_if_nobody_can_confirm(installed: Desk) -> None:
 def test_a_person_says_whether_boards_are_taken_back(
     answer: str, done: list[object], installed: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.cli.console.can_ask", lambda: True)
+    monkeypatch.setattr("boardcluster.cli.asking.can_ask", lambda: True)
 
     ran = installed("uninstall", text=answer)
 

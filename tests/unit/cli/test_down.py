@@ -65,7 +65,7 @@ def test_hdfs_is_not_deleted_unasked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str] = []
-    monkeypatch.setattr("boardcluster.cli.console.can_ask", lambda: True)
+    monkeypatch.setattr("boardcluster.cli.asking.can_ask", lambda: True)
     monkeypatch.setattr("boardcluster.cli.down.can_ask", lambda: True)
     monkeypatch.setattr("boardcluster.cli.down.take_down", lambda *_, **__: seen.append("down"))
 

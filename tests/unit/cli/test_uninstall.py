@@ -60,7 +60,7 @@ class Desk:
 
     def at_a_terminal(self) -> None:
         """Let somebody be there to be asked."""
-        self._monkeypatch.setattr("boardcluster.cli.console.can_ask", lambda: True)
+        self._monkeypatch.setattr("boardcluster.cli.asking.can_ask", lambda: True)
 
 
 @pytest.fixture

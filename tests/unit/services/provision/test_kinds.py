@@ -9,6 +9,7 @@ import pytest
 from tests.unit.services.provision.board import HOSTS, Board
 
 from boardcluster.services.provision.node import files, guards
+from boardcluster.services.provision.node.owners import FolderKind
 from boardcluster.services.provision.resources import (
     File,
     Firewall,
@@ -298,6 +299,65 @@ def test_a_folder_that_was_there_is_given_back_without_what_is_ours(board: Board
     board.words("uninstall", keep_data=False)
     assert sorted(path.name for path in place.iterdir()) == ["data-old", "photos"]
     assert place.stat().st_mode & 0o777 == 0o711
+
+
+def test_a_link_in_place_of_a_folder_gives_nothing_away(board: Board) -> None:
+    victim = board.root / "etc-of-root"
+    victim.mkdir(mode=0o755)
+    (board.root / "opt/disk").symlink_to(victim)
+    assert "in the way: not a folder" in board.error(
+        "apply", [Folder(path="/opt/disk", owner=ME, mode=0o700)]
+    )
+    assert victim.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_link_that_replaces_a_folder_at_the_last_moment_is_not_followed(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root looks at the path, then somebody puts a link there, then root gives it away."""
+    victim = board.root / "etc-of-root"
+    victim.mkdir(mode=0o755)
+    place = board.root / "opt/disk"
+    real = FolderKind.owners
+
+    def replaced(self: FolderKind) -> tuple[int, int] | None:
+        if place.is_dir() and not place.is_symlink():
+            place.rmdir()
+            place.symlink_to(victim)
+        return real(self)
+
+    monkeypatch.setattr(FolderKind, "owners", replaced)
+    board.error("apply", [Folder(path="/opt/disk", owner=ME, mode=0o700)])
+    assert place.is_symlink()
+    assert victim.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o757, 0o775])
+def test_a_folder_that_others_could_replace_is_refused(mode: int, board: Board) -> None:
+    """The owner of what is above could put a link to /etc there, which root would give away."""
+    parent = board.root / "srv/shared"
+    parent.mkdir(parents=True)
+    if os.geteuid() == 0:
+        os.chown(parent, 0, 7)
+    elif mode == 0o775:
+        pytest.skip("the group of who tests is not root's")
+    parent.chmod(mode)
+    wanted = Folder(path="/srv/shared/disk", owner=ME, mode=0o700)
+    assert "others than root may change /srv/shared" in board.error("plan", [wanted])
+    parent.chmod(0o755)
+    assert board.words("apply", [wanted])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to somebody else")
+def test_a_folder_below_one_of_a_user_is_refused(board: Board) -> None:
+    parent = board.root / "srv/theirs"
+    parent.mkdir(parents=True)
+    os.chown(parent, 1001, 0)
+    wanted = Folder(path="/srv/theirs/disk", owner=ME)
+    assert "others than root may change /srv/theirs" in board.error("plan", [wanted])
+    (board.root / "srv/link").symlink_to(parent)
+    wanted = replace(wanted, path="/srv/link/disk")
+    assert "others than root may change /srv/link" in board.error("plan", [wanted])
 
 
 def test_a_folder_without_its_user_is_refused(board: Board) -> None:

@@ -264,7 +264,7 @@ def test_what_the_system_refuses_is_said_with_what_was_being_done(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/opt")
 
-    monkeypatch.setattr(os, "chmod", full)
+    monkeypatch.setattr(os, "fchmod", full)
     message = board.error("apply", [Folder(path="/opt/boardcluster")])
     assert message == "creates /opt/boardcluster for root: /opt: No space left on device"
     monkeypatch.undo()

@@ -115,6 +115,50 @@ class FolderKind(ResourceKind):
             return None
         return row.pw_uid, row.pw_gid
 
+    def refuse_loose_parents(self) -> None:
+        """Refuse a folder that somebody else could replace by a link to any other.
+
+        Root would then give away, say, ``/etc``. So only root may change what is above it: on the
+        path as it is written, and on the one that links of root's lead to.
+        """
+        trusted = (0, os.geteuid())
+        parent = os.path.dirname(self.path)
+        for place in dict.fromkeys([*self.above(parent), *self.above(os.path.realpath(parent))]):
+            try:
+                found = os.stat(place)
+            except FileNotFoundError:
+                continue  # root makes it
+            sticky = found.st_mode & stat.S_ISVTX
+            shared = found.st_mode & stat.S_IWGRP and found.st_gid != 0
+            loose = (found.st_mode & stat.S_IWOTH or shared) and not sticky
+            if found.st_uid not in trusted or loose:
+                shown = place.removeprefix(self.node.root)
+                raise FailedError(
+                    f"{self.resource['path']} is not safe: others than root may change {shown}, "
+                    "and could put a link to any other folder there",
+                    hint=f"run `sudo chown root:root {shown} && sudo chmod go-w {shown}` on the "
+                    "node, or choose another folder in cluster.toml",
+                )
+
+    def above(self, place: str) -> list[str]:
+        """Return a folder and all above it, up to the root."""
+        found = [place]
+        while len(place) > max(1, len(self.node.root)):
+            place = os.path.dirname(place)
+            found.append(place)
+        return [place for place in found if not self.node.root or place != self.node.root]
+
+    def give(self, uid: int, gid: int, mode: int) -> None:
+        """Set owner and mode of the folder itself, and of nothing that a link leads to."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            found = os.fstat(descriptor)
+            if (found.st_uid, found.st_gid) != (uid, gid):
+                os.fchown(descriptor, uid, gid)
+            os.fchmod(descriptor, mode)
+        finally:
+            os.close(descriptor)
+
     def ours(self) -> list[str]:
         """Return what lies in it under names that we use."""
         patterns = self.resource["own"]
@@ -124,7 +168,7 @@ class FolderKind(ResourceKind):
     def look(self) -> dict[str, Any]:
         """Return owner, mode and our names in it, or the missing folders above it."""
         try:
-            found = os.stat(self.path)
+            found = os.lstat(self.path)
         except FileNotFoundError:
             return {"there": False, "parents": self.missing_parents()}
         if not stat.S_ISDIR(found.st_mode):
@@ -144,6 +188,7 @@ class FolderKind(ResourceKind):
 
     def words(self) -> str:
         """Say that it is created, or given to its owner."""
+        self.refuse_loose_parents()
         found = self.look()
         path, owner, mode = self.resource["path"], self.resource["owner"], self.resource["mode"]
         if not found["there"]:
@@ -161,10 +206,7 @@ class FolderKind(ResourceKind):
         owners = self.owners()
         if owners is None:
             raise FailedError(f"there is no user {self.resource['owner']}")
-        found = os.stat(self.path)
-        if (found.st_uid, found.st_gid) != owners:
-            os.chown(self.path, *owners)
-        os.chmod(self.path, self.resource["mode"])
+        self.give(*owners, self.resource["mode"])
         return ""
 
     def back(self) -> str:
@@ -185,14 +227,12 @@ class FolderKind(ResourceKind):
             return ""
         if not os.path.isdir(self.path):
             return ""
+        self.refuse_loose_parents()
         for name in set(self.ours()) - set(self.before["names"]):
             path = os.path.join(self.path, name)
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             else:
                 os.unlink(path)
-        found = os.stat(self.path)
-        if (found.st_uid, found.st_gid) != (self.before["uid"], self.before["gid"]):
-            os.chown(self.path, self.before["uid"], self.before["gid"])
-        os.chmod(self.path, self.before["mode"])
+        self.give(self.before["uid"], self.before["gid"], self.before["mode"])
         return ""

@@ -1,0 +1,37 @@
+"""Questions to whoever is at the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from boardcluster.cli.console import say
+from boardcluster.errors import UsageError
+from boardcluster.foreign import visible
+
+__all__ = ["ask_yes", "can_ask", "confirmed"]
+
+
+def can_ask() -> bool:
+    """Whether somebody is at the terminal to be asked."""
+    return sys.stdin.isatty()
+
+
+def ask_yes(question: str, *, default: bool = False, stderr: bool = False) -> bool:
+    """Ask a question that is answered by yes or no."""
+    return typer.confirm(visible(question), default=default, err=stderr)
+
+
+def confirmed(question: str) -> bool:
+    """Ask before something is done that cannot be undone; say so if the answer is no.
+
+    Raises:
+        UsageError: nobody is here to answer.
+    """
+    if not can_ask():
+        raise UsageError("this needs confirmation, and nobody is here to give it", hint="add --yes")
+    if ask_yes(question):
+        return True
+    say("nothing was changed")
+    return False
