@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -57,6 +58,7 @@ from boardcluster.report.export.writers import (
     whole_file,
     write_frame,
 )
+from boardcluster.services.containers import fit_of
 from boardcluster.services.operation import read_spec, spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
@@ -492,7 +494,8 @@ def predict(
     )
     declared = folder / "cluster.toml"
     spec = read_spec(declared) if declared.exists() else None
-    return predict_run(asked, folder, spec, defaults=defaults, mixed=mixed, tainted=tainted)
+    answer = predict_run(asked, folder, spec, defaults=defaults, mixed=mixed, tainted=tainted)
+    return replace(answer, fit=fit_of(answer, spec))
 
 
 def report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,9 +81,12 @@ def one(
         settings=_settings(job.setting or ()),
         arguments=tuple(job.program or ()),
     )
-    return predict_run(
+    answer = predict_run(
         asked, home, spec, defaults=defaults, mixed=learning.mixed, tainted=learning.tainted
     )
+    from boardcluster.services.containers import fit_of  # noqa: PLC0415  slow to load
+
+    return replace(answer, fit=fit_of(answer, spec))
 
 
 def _engines(workload: str) -> tuple[tuple[Engine, ...], dict[str, str], tuple[str, ...]]:

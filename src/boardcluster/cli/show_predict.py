@@ -37,7 +37,10 @@ def _between(amount: PredictedAmount, shown: Callable[[float], str]) -> str:
 
 
 def _joules(value: float) -> str:
-    return f"{value / 1000:.3g} kJ" if value >= 1000 else f"{value:.3g} J"
+    for size, unit in ((1e6, "MJ"), (1e3, "kJ")):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} J"
 
 
 def _percent(share: float) -> str:
@@ -54,6 +57,8 @@ def print_prediction(answer: RuntimePrediction) -> None:
         say(f"intermediate {_between(answer.intermediate_bytes, format_bytes)}")
     if answer.joules is not None:
         say(f"energy of the workers {_between(answer.joules, _joules)}")
+    if answer.fit is not None:
+        say(f"fits: {answer.fit.words}")
     for name, amount in (answer.figures or {}).items():
         say(f"{name.replace('_', ' ')} {_between(amount, lambda value: f'{value:.3g}')}")
     for place, said in enumerate(answer.provenance):

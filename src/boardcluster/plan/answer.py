@@ -235,7 +235,7 @@ def _unknown(
         ),
         UnknownReason.CONTRADICTION: learned.contradiction,
         UnknownReason.WIDE: (
-            f"the 90 % interval reaches {100 * reach:.0f} % above the median: {work.amount[0]:.3g}"
+            f"the 90 % interval reaches {100 * reach:.0f} % above the median: {work.amount[0]:g}"
             f" GB on {question.workers} workers is too far from what was run"
         ),
     }

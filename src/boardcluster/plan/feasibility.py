@@ -26,6 +26,7 @@ __all__ = [
     "DiskNeed",
     "HdfsShares",
     "ProfileNeeds",
+    "RunFit",
     "disk_shares",
 ]
 
@@ -200,6 +201,31 @@ class ContainerMemory:
             f" containers at once (application master {self.am_mib}, largest task"
             f" {self.task_mib}) = {100 * self.share:.0f} % of {self.node_mib} MiB"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFit:
+    """Whether one run fits, as far as that is known."""
+
+    disks: DiskNeed | None
+    """What it keeps on the disks; None where a size is not known."""
+    memory: ContainerMemory | None
+    """What it needs of a worker's memory; None where that is not known."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing that is known speaks against it."""
+        return (self.disks is None or self.disks.fits) and (self.memory is None or self.memory.fits)
+
+    @property
+    def words(self) -> str:
+        """The verdict with its shares; the arithmetic where it does not fit."""
+        known = [row for row in (self.disks, self.memory) if row is not None]
+        if wrong := [row.words for row in known if not row.fits]:
+            return f"no, {'; '.join(wrong)}"
+        names = (("disks", self.disks), ("memory", self.memory))
+        shares = [f"{100 * row.share:.0f} % of the {name}" for name, row in names if row]
+        return f"yes, {', '.join(shares)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

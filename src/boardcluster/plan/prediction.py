@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boardcluster.analysis.statistics import Interval
+from boardcluster.plan.feasibility import RunFit
 from boardcluster.plan.question import Question
 
 __all__ = [
@@ -153,6 +154,8 @@ class RuntimePrediction:
     """The run that would help most."""
     figures: dict[str, PredictedAmount] | None = None
     """Other results, of hpl (``gflops``, ``efficiency``) and netpipe."""
+    fit: RunFit | None = None
+    """Whether it fits the disks and the memory; None where nothing is known of either."""
 
     @property
     def is_known(self) -> bool:

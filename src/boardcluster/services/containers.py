@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from boardcluster.catalog.lookup import find_board
 from boardcluster.errors import CapacityError
-from boardcluster.plan.feasibility import ContainerMemory, ProfileNeeds
+from boardcluster.plan.feasibility import (
+    HDFS_SHARES,
+    ContainerMemory,
+    DiskNeed,
+    ProfileNeeds,
+    RunFit,
+)
+from boardcluster.plan.hardware import medium_rates
 from boardcluster.plan.offers import BoardOffer
+from boardcluster.plan.own_runs import OWN_HARDWARE
+from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.records import ClusterSpec, Engine, NetworkSpec, NodeSpec, Role
 from boardcluster.services.fitting import container_mib, spark_containers_mib
+from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile
 from boardcluster.services.settings import all_properties
 from boardcluster.services.sizing import reserved_mib
 
-__all__ = ["needs_of_board", "profile_needs"]
+__all__ = ["fit_of", "needs_of_board", "profile_needs"]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
 _LEAST = "yarn.scheduler.minimum-allocation-mb"
 _AM = "yarn.app.mapreduce.am.resource.mb"
 _TASKS = ("mapreduce.map.memory.mb", "mapreduce.reduce.memory.mb")
+_PROFILE = "default"
+"""What is asked about where the question names no profile."""
 _HDFS_COPIES = "3"
 """``dfs.replication`` of hdfs-default.xml."""
 
@@ -85,7 +98,62 @@ def needs_of_board(
         UsageError: there is no such profile.
         SpecError: one's own profile is missing or wrong.
     """
-    spec = ClusterSpec(
+    spec = _cluster_of(
+        board.cores, board.memory_bytes, profile=profile, workers=workers, engines=engines
+    )
+    return profile_needs(spec, engine)
+
+
+def fit_of(answer: RuntimePrediction, declared: ClusterSpec | None) -> RunFit | None:
+    """Say whether a predicted run fits the disks and the memory, as far as their sizes are known.
+
+    Nothing is known of programs of one's own and of MPI.
+
+    Args:
+        answer: what was predicted.
+        declared: one's own cluster, where the question may be about it.
+
+    Raises:
+        UsageError: there is no such profile, board or medium.
+        SpecError: one's own profile is missing or wrong.
+    """
+    question = answer.question
+    shares = HDFS_SHARES.get(question.workload)
+    if question.engine is Engine.MPI or shares is None:
+        return None
+    between = shares.intermediate_bytes
+    if answer.intermediate_bytes is not None:
+        between = answer.intermediate_bytes.interval.high
+    medium = None if question.medium == OWN_HARDWARE else medium_rates(question.medium)
+    disks = None
+    if medium is not None and medium.capacity_bytes and between is not None:
+        disks = DiskNeed(
+            size_bytes=question.size_bytes,
+            shares=shares,
+            intermediate_bytes=between,
+            replication=question.replication,
+            workers=question.workers,
+            disk_bytes=medium.capacity_bytes,
+        )
+    spec = declared
+    if question.board != OWN_HARDWARE:
+        board = find_board(question.board)
+        spec = _cluster_of(
+            board.cores,
+            board.memory_bytes,
+            profile=question.profile or _PROFILE,
+            workers=question.workers,
+            engines=pair_ids()[0],
+        )
+    memory = None if spec is None else profile_needs(spec, question.engine).memory
+    return RunFit(disks=disks, memory=memory) if disks or memory else None
+
+
+def _cluster_of(
+    cores: int, memory_bytes: int, *, profile: str, workers: int, engines: str
+) -> ClusterSpec:
+    """Return a master and workers of one board."""
+    return ClusterSpec(
         name="planned",
         kind="boards",
         engines=engines,
@@ -95,10 +163,9 @@ def needs_of_board(
             NodeSpec(
                 name=f"worker{place}" if place else "master",
                 roles=frozenset({Role.WORKER if place else Role.MASTER}),
-                cores=board.cores,
-                memory_bytes=board.memory_bytes,
+                cores=cores,
+                memory_bytes=memory_bytes,
             )
             for place in range(workers + 1)
         ),
     )
-    return profile_needs(spec, engine)

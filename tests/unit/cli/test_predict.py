@@ -29,9 +29,20 @@ def test_an_answer_on_one_screen(tmp_path: Path) -> None:
     assert "CPU" in lines[0]
     assert any(line.startswith("intermediate 2.") for line in lines)
     assert any(line.startswith("energy of the workers") for line in lines)
+    assert any(line.startswith("fits: yes, 1 % of the disks, ") for line in lines)
     assert "from: 60 cells of lee-oh-park-2021 Table 13" in lines
     assert any(line.startswith("backtest at this distance: error 6 %") for line in lines)
     assert len(lines) <= 12
+
+
+def test_what_does_not_fit_is_said_with_the_arithmetic(tmp_path: Path) -> None:
+    done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "500GB", *BOARDS)
+    [line] = [line for line in done.output.splitlines() if line.startswith("fits: ")]
+    assert line.startswith("fits: no, disks: 500 GB input x 3 + ")
+    assert line.endswith("of 4 x 256 GB; at most 92 % fits")
+    small = ("--board", "rpi-3b", "--medium", "samsung-ufs-256gb", "--workers", "4")
+    done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *small)
+    assert "fits: no, memory: " in done.output
 
 
 def test_json_says_the_same(tmp_path: Path) -> None:
@@ -40,6 +51,7 @@ def test_json_says_the_same(tmp_path: Path) -> None:
     assert found["seconds"]["interval"]["low"] < found["seconds"]["median"]
     assert found["unknown"] == []
     assert found["question"]["workers"] == 4
+    assert found["fit"]["disks"]["workers"] == 4
 
 
 def test_what_is_not_known_is_shown_and_has_its_own_exit_code(tmp_path: Path) -> None:
