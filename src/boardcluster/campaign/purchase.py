@@ -242,8 +242,15 @@ def write_plan(plan: PurchasePlan, folder: Path) -> tuple[tuple[Path, ...], tupl
         The files, and what is to be said of them, a sentence each.
 
     Raises:
+        UsageError: there is a declaration already, which may be a real cluster's.
         HostError: they cannot be written.
     """
+    for name in ("cluster.toml", "twin.toml"):
+        if (folder / name).exists():
+            raise UsageError(
+                f"{folder / name} exists already, and a plan replaces no cluster",
+                hint="choose another folder with --out, or remove the file",
+            )
     files, words = purchase_files(plan, engines=pair_ids()[0], render=_render)
     make_folder(folder)
     for name, text in files.items():

@@ -30,7 +30,7 @@ def require_local_disk(folder: Path) -> None:
         HostError: it is on such a file system.
     """
     place = folder
-    while not place.exists():
+    while not _is_there(place):
         place = place.parent
     kind = _file_system(place)
     if kind in _NETWORK:
@@ -40,6 +40,13 @@ def require_local_disk(folder: Path) -> None:
             hint="choose a folder on a disk of this machine with --home, or set XDG_DATA_HOME; "
             "`boardcluster export` and reports may be written anywhere",
         )
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        return place.exists()
+    except OSError:  # its name is too long, for example; whoever makes the folder says so
+        return False
 
 
 def _file_system(place: Path) -> str:

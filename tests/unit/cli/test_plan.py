@@ -79,6 +79,16 @@ def test_files_and_figures_are_written(home: Path, tmp_path: Path) -> None:
         assert (tmp_path / "figures" / f"{name}.svg").stat().st_size > 1000
 
 
+@pytest.mark.parametrize("name", ["cluster.toml", "twin.toml"])
+def test_a_plan_replaces_no_cluster(home: Path, tmp_path: Path, name: str) -> None:
+    mine = tmp_path / name
+    mine.write_text("mine")
+    done = plan(home, "terasort", "--engine", "spark", *HERE, "--out", str(tmp_path))
+    assert isinstance(done.exception, UsageError)
+    assert f"{mine} exists already" in done.exception.message
+    assert mine.read_text() == "mine"
+
+
 def test_python_gives_the_same_plan(home: Path) -> None:
     done = plan(home, "terasort", "--engine", "spark", "--deadline", "15min", *HERE, "--json")
     made = api.plan(

@@ -33,6 +33,7 @@ from boardcluster.errors import (
     HostError,
     LockedError,
     RemoteError,
+    RemoteTimeoutError,
     UnreachableError,
 )
 from boardcluster.records import ClusterSpec, Security
@@ -95,6 +96,7 @@ class Desk(BoardNodes):
     Attributes:
         there: what answers, by destination and user.
         lost: names of the boards that do not.
+        busy: names of those that do not in time.
     """
 
     def __init__(self, home: Path, disks: Path | None = None) -> None:
@@ -102,10 +104,13 @@ class Desk(BoardNodes):
         self.disks = disks or home
         self.there: dict[tuple[str, str], Board] = {}
         self.lost: set[str] = set()
+        self.busy: set[str] = set()
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Board:
         if name in self.lost:
             raise UnreachableError(f"{name}: out of reach")
+        if name in self.busy:
+            raise RemoteTimeoutError(f"{name}: no answer within 60 s")
         assert folder == "/mnt/ssd/boardcluster"
         return self.there.setdefault((host, user), Board(name, self.disks))
 
@@ -398,6 +403,19 @@ def test_a_board_that_does_not_answer_is_nobody_elses(spec: ClusterSpec, disks: 
     one.check(spec)
     two.lost = set(NAMES)
     two.require_own(spec.nodes)
+
+
+def test_a_board_too_busy_to_say_whose_it_is_may_be_another_drivers(
+    spec: ClusterSpec, disks: Path
+) -> None:
+    one, two = driver("one", disks), driver("two", disks)
+    one.check(spec)
+    two.busy = {"worker1"}
+    with pytest.raises(LockedError):
+        two.require_own(spec.nodes)
+    one.busy = {"worker1"}
+    with pytest.raises(RemoteTimeoutError, match="worker1"):
+        one.require_own(spec.nodes)
 
 
 def test_what_this_driver_left_on_a_board_is_ended(spec: ClusterSpec, disks: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.cluster.owner import CLAIM_FILE, Owner, home_owner, known_owner
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
-from boardcluster.errors import BoardclusterError, ClusterError, LockedError
+from boardcluster.errors import BoardclusterError, ClusterError, LockedError, UnreachableError
 from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import run_program
@@ -211,19 +211,35 @@ class BoardNodes:
 
     def owners(self, boards: Sequence[NodeSpec | LiveNode]) -> dict[str, Owner]:
         """Return who else claimed boards, by name; nothing of boards that do not answer."""
+        return self._others(self._asked_owners(boards)[0])
+
+    def _asked_owners(
+        self, boards: Sequence[NodeSpec | LiveNode]
+    ) -> tuple[dict[str, dict[str, Any] | None], dict[str, BoardclusterError]]:
+        """Ask boards whose they are; return what they said, and why others did not."""
         rows = {node.name: node for node in boards}
         asked = {"do": "owner", "path": CLAIM_FILE}
-        found, _ = each_node(rows, lambda name: rpc(self._root_on(rows[name]), asked))
-        return self._others(found)
+        return each_node(rows, lambda name: rpc(self._root_on(rows[name]), asked))
 
     def require_own(self, boards: Sequence[NodeSpec | LiveNode]) -> None:
-        """Refuse to touch what another driver claimed; boards that do not answer say nothing.
+        """Refuse to touch what another driver claimed, or may have.
+
+        A board that cannot be reached is left as it is by whatever comes next.
 
         Raises:
             LockedError: names whose they are.
+            RemoteError: a board that is there does not say whose it is; it may be busy.
         """
-        if others := self.owners(boards):
+        found, errors = self._asked_owners(boards)
+        if others := self._others(found):
             raise _locked(others)
+        raise_first(
+            {
+                name: error
+                for name, error in errors.items()
+                if not isinstance(error, UnreachableError)
+            }
+        )
 
     def release(self, boards: Sequence[NodeSpec]) -> None:
         """Give up boards that are this home's, as far as they answer."""
