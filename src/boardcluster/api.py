@@ -67,6 +67,7 @@ from boardcluster.store import Store
 from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration, parse_size
 from boardcluster.workloads import load_workload
+from boardcluster.workloads.base import check_parameters
 
 __all__ = [
     "BoardclusterError",
@@ -480,12 +481,16 @@ def predict(
     """
     found = load_workload(workload)
     defaults = {f"{workload}.{key}": row.default for key, row in found.parameters.items()}
-    given = {f"{workload}.{key}": value for key, value in (parameters or {}).items()}
+    own = {
+        key.removeprefix(f"{workload}."): str(value) for key, value in (parameters or {}).items()
+    }
+    check_parameters(found, own)
+    given = {f"{workload}.{key}": value for key, value in own.items()}
     folder = home_folder(_path(home), name, only_read=True)
     asked = AskedRun(
         workload=workload,
-        engine=choose_engine(workload, Engine(engine) if engine else None, found.engines),
-        size_bytes=require_size(workload, None if size is None else parse_size(size)),
+        engine=choose_engine(workload, next(iter(_engines(engine)), None), found.engines),
+        size_bytes=require_size(workload, _size_bytes(size)),
         workers=workers,
         board=board,
         medium=medium,

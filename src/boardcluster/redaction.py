@@ -44,8 +44,9 @@ def names_secret(name: str) -> bool:
 def redact(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return a command line in which values named like a secret are hidden.
 
-    ``--password VALUE``, ``-p VALUE``, ``-u USER:VALUE``, ``NAME=VALUE`` and ``--conf=NAME=VALUE``
-    are recognised, in addresses passwords and what signs them, bearer tokens, and JSON.
+    ``--password VALUE``, ``-p VALUE``, ``-u USER:VALUE``, ``--user=USER:VALUE``, ``NAME=VALUE`` and
+    ``--conf=NAME=VALUE`` are recognised, in addresses passwords and what signs them, bearer tokens,
+    and JSON. A value that is glued to a short option, as in ``-pVALUE``, is not.
     """
     shown: list[str] = []
     before = ""
@@ -58,7 +59,10 @@ def redact(arguments: Sequence[str]) -> tuple[str, ...]:
         if before in _LOGINS:
             shown.append(_LOGIN.sub(rf"\g<kept>{HIDDEN}", argument))
         else:
-            shown.append(_hide_in_text(_hide_value(argument)))
+            name, separator, value = argument.partition("=")
+            if separator and name in _LOGINS:
+                value = _LOGIN.sub(rf"\g<kept>{HIDDEN}", value)
+            shown.append(_hide_in_text(_hide_value(f"{name}{separator}{value}")))
         before = argument
     return tuple(shown)
 

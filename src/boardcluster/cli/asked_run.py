@@ -23,6 +23,7 @@ from boardcluster.units import parse_rate
 
 if TYPE_CHECKING:
     from boardcluster.campaign.prediction import CampaignPrediction
+    from boardcluster.workloads.base import Workload
 
 __all__ = ["backtests", "campaign", "one", "with_unit"]
 
@@ -62,7 +63,8 @@ def one(
     Raises:
         UsageError: an option is wrong or missing.
     """
-    engines, defaults, known = _engines(workload)
+    found = _workload(workload)
+    engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
     size_bytes = require_size(workload, parse_size_option(with_unit(job.size)))
     named = hardware.board and (hardware.medium or chosen is Engine.MPI)
@@ -77,10 +79,12 @@ def one(
         replication=job.replication,
         link_bits_per_second=_rate(hardware.link),
         profile=learning.profile,
-        parameters=dict(_parameter(workload, text, known) for text in job.parameters or ()),
+        parameters=_parameters(workload, job.parameters or (), found),
         settings=_settings(job.setting or ()),
         arguments=tuple(job.program or ()),
     )
+    parameters = {} if found is None else found.parameters
+    defaults = {f"{workload}.{key}": row.default for key, row in parameters.items()}
     answer = predict_run(
         asked, home, spec, defaults=defaults, mixed=learning.mixed, tainted=learning.tainted
     )
@@ -89,15 +93,17 @@ def one(
     return replace(answer, fit=fit_of(answer, spec))
 
 
-def _engines(workload: str) -> tuple[tuple[Engine, ...], dict[str, str], tuple[str, ...]]:
-    """Return a workload's engines, its parameters' defaults, and their names."""
-    if workload == _PROGRAM:
-        return (Engine.MAPREDUCE, Engine.SPARK), {}, ()
+def _workload(name: str) -> Workload | None:
+    """Return a workload; None for the user's own program.
+
+    Raises:
+        UsageError: there is no such workload.
+    """
+    if name == _PROGRAM:
+        return None
     from boardcluster.workloads import load_workload  # noqa: PLC0415  slow to load
 
-    found = load_workload(workload)
-    defaults = {f"{workload}.{key}": row.default for key, row in found.parameters.items()}
-    return found.engines, defaults, tuple(found.parameters)
+    return load_workload(name)
 
 
 def _rate(link: str | None) -> int | None:
@@ -109,15 +115,22 @@ def _rate(link: str | None) -> int | None:
         raise UsageError(f"--link: {error}", hint='for example --link "1 Gbit/s"') from error
 
 
-def _parameter(workload: str, text: str, known: Sequence[str]) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    name = key.strip().removeprefix(f"{workload}.")
-    if not separator or name not in known:
-        raise UsageError(
-            f"--set {text!r} is not NAME=VALUE of {workload}",
-            hint=f"its parameters: {', '.join(known) or 'none'}",
-        )
-    return f"{workload}.{name}", value
+def _parameters(name: str, texts: Sequence[str], found: Workload | None) -> dict[str, str]:
+    """Return what --set gave, checked as ``run`` checks it.
+
+    Raises:
+        UsageError: a parameter that there is not, or a wrong value.
+    """
+    if not texts:
+        return {}
+    from boardcluster.cli.workload_options import parse_parameters  # noqa: PLC0415  slow to load
+    from boardcluster.workloads.base import check_parameters  # noqa: PLC0415
+
+    if found is None:
+        raise UsageError("--set has no effect on a program of your own", hint="leave it out")
+    given = {key.removeprefix(f"{name}."): value for key, value in parse_parameters(texts).items()}
+    check_parameters(found, given)
+    return {f"{name}.{key}": value for key, value in given.items()}
 
 
 def _settings(texts: Sequence[str]) -> dict[str, str]:

@@ -57,8 +57,8 @@ def print_plan(plan: PurchasePlan) -> None:
         money: lambda row: f"{row.price:,.0f}",
         "disks": lambda row: "-" if row.disk_share is None else f"{100 * row.disk_share:.0f} %",
     }
-    shown = _spread(plan.shown_front)
-    more = f", {len(shown)} of {len(plan.front)}" if len(shown) < len(plan.front) else ""
+    shown = _spread(plan.shown_front, plan.best)
+    more = f", {len(shown)} shown of {len(plan.front)}" if len(shown) < len(plan.front) else ""
     print_columns(f"no other cluster beats these in time, energy and price{more}", front, shown)
     if plan.near:
         near = {"instead": lambda row: row.change, "why not": lambda row: row.why}
@@ -85,7 +85,8 @@ def _print_choice(plan: PurchasePlan) -> None:
         source = f", {part.source}" if part.source else ""
         say(f"  {part.count} x {part.name or part.kind}: {each}{source}")
     low, high = (format_seconds(value) for value in best.interval_seconds)
-    say(f"  price {plan.currency} {best.price:,.0f}")
+    without = f" without {', '.join(plan.unpriced)}" if plan.unpriced else ""
+    say(f"  price {plan.currency} {best.price:,.0f}{without}")
     say(
         f"  time {format_seconds(best.seconds)} (90 %: {low} to {high}),"
         f" with 90 % probability below {format_seconds(best.most_seconds)}"
@@ -103,9 +104,10 @@ def _energy(joules: float | None) -> str:
     return "-" if joules is None else shown_limit("joules", joules, "")
 
 
-def _spread(front: Sequence[PlannedCluster]) -> Sequence[PlannedCluster]:
-    """Return some of many, evenly from the fastest to the slowest."""
+def _spread(front: Sequence[PlannedCluster], best: PlannedCluster) -> Sequence[PlannedCluster]:
+    """Return some of many, evenly from the fastest to the slowest, and the choice."""
     if len(front) <= _FRONT_SHOWN:
         return front
     step = (len(front) - 1) / (_FRONT_SHOWN - 1)
-    return [front[round(place * step)] for place in range(_FRONT_SHOWN)]
+    places = {round(place * step) for place in range(_FRONT_SHOWN)}
+    return [row for place, row in enumerate(front) if place in places or row == best]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from boardcluster.datasets import text
-from boardcluster.errors import InstallError
+from boardcluster.errors import InputError, InstallError
 from boardcluster.fetch.cache import (
     Progress,
     hold_lock,
@@ -62,16 +62,22 @@ def prepare_airline(
         progress: called for every piece fetched, read or written.
 
     Raises:
-        InputError: the file is missing, empty, unreadable, damaged or not text.
+        InputError: the file is missing, empty, unreadable, damaged or not text; or many years of
+            it are asked for.
         InstallError: the data could not be fetched or did not verify.
         CapacityError: it does not fit on the disk.
     """
+    if source is not None and many_years:
+        raise InputError(
+            "a file of your own is taken as it is, so its lines cannot be made distinct",
+            hint="leave out the file or the many years",
+        )
     if source is not None:
         path, origin = source, f"flight data from the user's file {source.name}"
     else:
         path, origin = _extract_sample(cache=cache, progress=progress)
     name = "airline"
-    if source is None and many_years:
+    if many_years:
         path = _of_many_years(path, size_bytes, cache=cache)
         origin += (
             ", again and again with another year in the first column, so that lines are as "

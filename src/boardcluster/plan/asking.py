@@ -86,6 +86,7 @@ def predict_question(
         UsageError: it names a board or medium that is not in the catalog; the nearest is offered.
         SpecError: a file of a board or medium is missing or wrong.
     """
+    question = replace(question, parameters={**(defaults or {}), **question.parameters})
     if question.engine is Engine.MPI:
         runs = _recent(question, archive, searches)
         answer = answer_hpl if question.workload == "hpl" else answer_netpipe
@@ -138,7 +139,13 @@ def model_for(
                 )
             )
         ]
-        runs, words = chosen_group(own_groups(found), question, mixed=mixed)
+        set_by_hand = {
+            name: value
+            for name, value in question.parameters.items()
+            if (defaults or {}).get(name) != value
+        }
+        asked = replace(question, parameters=set_by_hand)
+        runs, words = chosen_group(own_groups(found), asked, mixed=mixed)
         if len(found) < len(stored):
             words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
         for run in runs:

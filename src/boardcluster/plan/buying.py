@@ -22,6 +22,7 @@ from boardcluster.plan.planning import (
     front_of,
 )
 from boardcluster.plan.purchase import CurvePoint, PlannedCluster, PurchasePlan
+from boardcluster.spec import NODES_MAX
 
 __all__ = ["plan_purchase"]
 
@@ -91,6 +92,11 @@ def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:
         yield f"of the budget {space.currency} {left:,.0f} are left for that"
     yield "energy and power are those of the workers, without master and switch"
     workers, seen = best.workers + best.workers_there, space.model.workers_seen
+    if workers >= NODES_MAX:
+        yield (
+            f"boardcluster itself runs at most {NODES_MAX - 1} workers today;"
+            f" --workers-most {NODES_MAX - 1} plans no more"
+        )
     if workers > _FAR * seen:
         yield (
             f"no run that was learned from had more than {seen} workers, and this has {workers}:"

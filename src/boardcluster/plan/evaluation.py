@@ -224,15 +224,16 @@ def _profile_arrays(
     A profile sizes containers by the smallest worker, and asks the same of every number of workers
     from two on.
     """
-    shape = (len(offers.boards), len(profiles), len(task.engines), 2)
+    shape = (len(offers.boards), len(profiles), len(task.engines), 2, 2)
     replication = np.ones(shape)
     fits, margin = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     alone = (candidates.workers + there.workers == 1).astype(np.int64)
-    keys = (candidates.board, candidates.profile, candidates.engine, 1 - alone)
+    some = (candidates.workers > 0).astype(np.int64)
+    keys = (candidates.board, candidates.profile, candidates.engine, 1 - alone, some)
     for key in set(zip(*(key.tolist() for key in keys), strict=True)):
-        board, profile, engine, several = key
+        board, profile, engine, several, bought = key
         needs = needs_of(
-            smallest_board(offers.boards[board], there),
+            smallest_board(offers.boards[board] if bought else None, there),
             profiles[profile],
             1 + several,
             task.engines[engine],
@@ -242,9 +243,10 @@ def _profile_arrays(
     return replication[keys], fits[keys], margin[keys]
 
 
-def smallest_board(board: BoardOffer, there: BoardsThere) -> BoardOffer:
-    """Return the board with the least memory of a cluster that also has those there already."""
-    return min([board, *(row.board for row in there.rows)], key=lambda row: row.memory_bytes)
+def smallest_board(bought: BoardOffer | None, there: BoardsThere) -> BoardOffer:
+    """Return the board with the least memory of those that are bought and those there already."""
+    boards = [*([bought] if bought else []), *(row.board for row in there.rows)]
+    return min(boards, key=lambda row: row.memory_bytes)
 
 
 def _amount(offer: BoardOffer | MediumOffer | SwitchOffer | SupplyOffer | None) -> float:

@@ -148,7 +148,8 @@ def describe_cluster(found: EvaluatedSet, place: int, space: PlanSpace) -> Plann
     switch = offers.switches[one.switch[0]]
     profile, engine = space.profiles[one.profile[0]], space.task.engines[one.engine[0]]
     workers = int(found.workers[place])
-    needs = space.needs_of(smallest_board(board, space.there), profile, min(workers, 2), engine)
+    smallest = smallest_board(board if one.workers[0] else None, space.there)
+    needs = space.needs_of(smallest, profile, min(workers, 2), engine)
     intermediate = float(prediction.intermediate_bytes[place])
     disks = DiskNeed(
         size_bytes=space.task.size_bytes,

@@ -78,6 +78,8 @@ class PlannedCluster:
     @property
     def words(self) -> str:
         """What it is, for people."""
+        if not self.workers:
+            return f"nothing, {self.engine}, profile {self.profile}"
         more = " more" if self.workers_there else ""
         return (
             f"{self.workers}{more} x {self.board}, {self.medium}, {self.switch},"
