@@ -29,10 +29,9 @@ import numpy as np
 import boardcluster as bc
 from boardcluster.catalog.lookup import entry_names
 from boardcluster.plan.asking import predict_question
-from boardcluster.plan.hardware import board_rates, medium_rates
+from boardcluster.plan.hardware import OWN_HARDWARE, board_rates, medium_rates
 from boardcluster.plan.learning import learn
 from boardcluster.plan.model import predict_many
-from boardcluster.plan.own_runs import OWN_HARDWARE
 from boardcluster.plan.question import Question, QuestionBatch
 from boardcluster.plan.scoreboard import published_scoreboard
 from boardcluster.records import AttemptState, Engine

@@ -58,7 +58,7 @@ from boardcluster.report.export.writers import (
     whole_file,
     write_frame,
 )
-from boardcluster.services.containers import fit_of
+from boardcluster.services.containers import copies_of, fit_of
 from boardcluster.services.operation import read_spec, spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
@@ -467,7 +467,7 @@ def predict(
         workers: number of workers.
         board: a board of the catalog, or the path of a TOML file.
         medium: a medium, likewise.
-        replication: copies of each HDFS block; None for 3.
+        replication: copies of each HDFS block; None for what the profile keeps.
         parameters: values of the workload's parameters, by name.
         name: the cluster's name.
         home: its state folder; None for the one of its name.
@@ -499,7 +499,10 @@ def predict(
     )
     declared = folder / "cluster.toml"
     spec = read_spec(declared) if declared.exists() else None
-    answer = predict_run(asked, folder, spec, defaults=defaults, mixed=mixed, tainted=tainted)
+    copies = partial(copies_of, declared=spec)
+    answer = predict_run(
+        asked, folder, spec, defaults=defaults, copies_of=copies, mixed=mixed, tainted=tainted
+    )
     return replace(answer, fit=fit_of(answer, spec))
 
 

@@ -23,6 +23,7 @@ from boardcluster.redaction import HIDDEN, redact
         (["--password"], ["--password"]),
         (["-p", "hunter2", "in"], ["-p", HIDDEN, "in"]),
         (["-u", "me:hunter2", "in"], ["-u", f"me:{HIDDEN}", "in"]),
+        (["--user=me:hunter2", "in"], [f"--user=me:{HIDDEN}", "in"]),
         (["fs.azure.account.key.lab.dfs.core.windows.net=abc=="],
          [f"fs.azure.account.key.lab.dfs.core.windows.net={HIDDEN}"]),
         (["-Dfs.s3a.access.key=AKIA"], [f"-Dfs.s3a.access.key={HIDDEN}"]),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.analysis.statistics import Interval
 from boardcluster.factors import levels
 from boardcluster.plan.asking import OwnNodes, predict_question
-from boardcluster.plan.own_runs import OWN_HARDWARE
+from boardcluster.plan.hardware import board_of, medium_of
 from boardcluster.plan.prediction import PredictedAmount, RuntimePrediction
 from boardcluster.plan.question import Question
 from boardcluster.records import ClusterSpec, Trial
+from boardcluster.services.containers import copies_of
 from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.searches import search_campaigns
@@ -22,7 +23,6 @@ from boardcluster.workloads import load_workload
 __all__ = ["CampaignPrediction", "predict_trials"]
 
 _MIX = "+"
-_REPLICATION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,25 +91,22 @@ def _predicted(
     if _MIX in trial.workload:
         return "several jobs at once are not predicted"
     workers = spec.workers[: trial.workers]
-    board, medium = (
-        min({getattr(node.twin, what) if node.twin else OWN_HARDWARE for node in workers})
-        or OWN_HARDWARE
-        for what in ("board", "medium")
-    )
     question = Question(
         workload=trial.workload,
         engine=trial.engine,
         size_bytes=trial.size_bytes,
         workers=trial.workers,
-        board=board,
-        medium=medium,
-        replication=trial.replication or _REPLICATION,
+        board=board_of(workers),
+        medium=medium_of(workers),
+        replication=trial.replication or 1,
         link_bits_per_second=float(spec.network.link_bits_per_second),
         profile=trial.profile,
         parameters=dict(trial.parameters),
         settings=dict(trial.settings),
         arguments=trial.arguments,
     )
+    if not trial.replication:
+        question = replace(question, replication=copies_of(question, spec))
     return predict_question(
         question, store, nodes=nodes, searches=searches, defaults=_defaults(trial.workload)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,12 +84,19 @@ def one(
         settings=_settings(job.setting or ()),
         arguments=tuple(job.program or ()),
     )
+    from boardcluster.services.containers import copies_of, fit_of  # noqa: PLC0415  slow to load
+
     parameters = {} if found is None else found.parameters
     defaults = {f"{workload}.{key}": row.default for key, row in parameters.items()}
     answer = predict_run(
-        asked, home, spec, defaults=defaults, mixed=learning.mixed, tainted=learning.tainted
+        asked,
+        home,
+        spec,
+        defaults=defaults,
+        copies_of=partial(copies_of, declared=spec),
+        mixed=learning.mixed,
+        tainted=learning.tainted,
     )
-    from boardcluster.services.containers import fit_of  # noqa: PLC0415  slow to load
 
     return replace(answer, fit=fit_of(answer, spec))
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from boardcluster.plan.answer import answer_question
-from boardcluster.plan.hardware import BoardRates, MediumRates, board_rates, medium_rates
+from boardcluster.plan.hardware import (
+    OWN_HARDWARE,
+    BoardRates,
+    MediumRates,
+    board_rates,
+    medium_rates,
+)
 from boardcluster.plan.learning import learn, own_hardware
 from boardcluster.plan.message_passing import answer_hpl, answer_netpipe
 from boardcluster.plan.model import RuntimeModel
 from boardcluster.plan.observations import RunObservation, published_observations
-from boardcluster.plan.own_runs import (
-    OWN_HARDWARE,
-    chosen_group,
-    observation_of,
-    own_groups,
-    own_rates,
-)
+from boardcluster.plan.own_runs import chosen_group, observation_of, own_groups, own_rates
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import Question
 from boardcluster.records import Engine, ProbeRun, Result
@@ -139,12 +139,7 @@ def model_for(
                 )
             )
         ]
-        set_by_hand = {
-            name: value
-            for name, value in question.parameters.items()
-            if (defaults or {}).get(name) != value
-        }
-        asked = replace(question, parameters=set_by_hand)
+        asked = _without_defaults(question, defaults or {})
         runs, words = chosen_group(own_groups(found), asked, mixed=mixed)
         if len(found) < len(stored):
             words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
@@ -176,6 +171,14 @@ def model_for(
         said=said,
         keys=keys,
     )
+
+
+def _without_defaults(question: Question, defaults: Mapping[str, str]) -> Question:
+    """Return a question as runs are kept: with the parameters that are not what they are anyway."""
+    parameters = {
+        name: value for name, value in question.parameters.items() if defaults.get(name) != value
+    }
+    return replace(question, parameters=parameters)
 
 
 def is_published(question: Question, defaults: Mapping[str, str]) -> bool:

@@ -13,20 +13,27 @@ from boardcluster.catalog.entry import BoardEntry, SourcedFigure
 from boardcluster.catalog.lookup import entry_names, entry_path, find_board, find_part
 from boardcluster.catalog.published import read_cells, read_index
 from boardcluster.errors import SpecError
+from boardcluster.records import NodeSpec
 from boardcluster.units import parse_size
 
 __all__ = [
+    "OWN_HARDWARE",
     "REFERENCE_BOARD",
     "REFERENCE_MEDIUM",
     "BoardRates",
     "MediumRates",
+    "board_of",
     "board_rates",
     "board_rates_of",
+    "medium_of",
     "medium_rates",
     "reference_mips",
     "reference_write",
     "write_probe",
 ]
+
+OWN_HARDWARE = "own nodes"
+"""Board and medium of nodes that stand for none of the catalog."""
 
 REFERENCE_BOARD = "rpi-4b-4gb-1500mhz"
 """The board of the tables that most is learned from; every rate is a multiple of its."""
@@ -221,3 +228,19 @@ def medium_rates(name: str) -> MediumRates:
         slowness=reference_write() / rate if rate else None,
         source=source,
     )
+
+
+def board_of(workers: Iterable[NodeSpec]) -> str:
+    """Return the board that workers stand for; of several the slowest, which jobs wait for."""
+    names = {node.twin.board if node.twin else "" for node in workers}
+    if "" in names:
+        return OWN_HARDWARE
+    return min(names, key=lambda name: board_rates(name).cpu_rate or 0.0)
+
+
+def medium_of(workers: Iterable[NodeSpec]) -> str:
+    """Return the medium that workers stand for; of several the slowest."""
+    names = {node.twin.medium if node.twin else "" for node in workers}
+    if "" in names:
+        return OWN_HARDWARE
+    return max(names, key=lambda name: medium_rates(name).slowness or math.inf)

@@ -14,6 +14,7 @@ from boardcluster.errors import SpecError
 from boardcluster.plan.backtest import TIE, hold_out, joined
 from boardcluster.plan.calibration import HeldOut, IntervalCalibration, read_calibration
 from boardcluster.plan.hardware import (
+    OWN_HARDWARE,
     BoardRates,
     MediumRates,
     board_rates,
@@ -30,7 +31,7 @@ from boardcluster.plan.observations import (
     published_observations,
     work_arrays,
 )
-from boardcluster.plan.own_runs import OWN_HARDWARE, OwnRates
+from boardcluster.plan.own_runs import OwnRates
 from boardcluster.plan.own_series import contradiction, fit_own, hold_out_own
 from boardcluster.plan.power import load_of
 from boardcluster.plan.series import SeriesData, distances, fit_series

@@ -9,7 +9,7 @@ from statistics import median
 from boardcluster.analysis.statistics import Interval
 from boardcluster.catalog.entry import SourcedFigure
 from boardcluster.catalog.lookup import find_board
-from boardcluster.plan.hardware import BoardRates
+from boardcluster.plan.hardware import OWN_HARDWARE, BoardRates
 from boardcluster.plan.linpack import (
     PUBLISHED_BOARD,
     PUBLISHED_LINK_BITS_PER_SECOND,
@@ -21,7 +21,6 @@ from boardcluster.plan.linpack import (
     linpack_seconds,
     published_linpack,
 )
-from boardcluster.plan.own_runs import OWN_HARDWARE
 from boardcluster.plan.prediction import (
     PredictedAmount,
     RunNext,

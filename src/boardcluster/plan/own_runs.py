@@ -9,12 +9,12 @@ from statistics import median
 
 from boardcluster.analysis.phases import submission_of
 from boardcluster.catalog.lookup import entry_names
+from boardcluster.plan.hardware import OWN_HARDWARE
 from boardcluster.plan.observations import RunObservation, amount_of
 from boardcluster.plan.question import Question
 from boardcluster.records import Fingerprint, ProbeRun, Result, Verdict, in_cell
 
 __all__ = [
-    "OWN_HARDWARE",
     "OwnGroup",
     "OwnRates",
     "chosen_group",
@@ -22,9 +22,6 @@ __all__ = [
     "own_groups",
     "own_rates",
 ]
-
-OWN_HARDWARE = "own nodes"
-"""Board and medium of runs on nodes that stand for none of the catalog."""
 
 _WORK = re.compile(r"(^|: )(map|reduce after the last map|stage \d+.*)$")
 """Phases in which the input is worked on; the rest of a submission is start and end."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from boardcluster.plan.asking import RUNS_MOST
 from boardcluster.plan.composition import PlanModel
-from boardcluster.plan.hardware import board_rates, medium_rates
+from boardcluster.plan.hardware import OWN_HARDWARE, board_rates, medium_rates
 from boardcluster.plan.learning import learn
 from boardcluster.plan.model import predict_many
 from boardcluster.plan.observations import RunObservation
-from boardcluster.plan.own_runs import OWN_HARDWARE, observation_of, own_groups
+from boardcluster.plan.own_runs import observation_of, own_groups
 from boardcluster.records import Engine
 from boardcluster.store import Store
 from boardcluster.tuning.record import read_records

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boardcluster.errors import UsageError
 from boardcluster.plan.asking import OwnNodes, RunArchive, predict_question
-from boardcluster.plan.hardware import board_rates
-from boardcluster.plan.own_runs import OWN_HARDWARE
+from boardcluster.plan.hardware import OWN_HARDWARE, board_of, medium_of
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import Question
-from boardcluster.records import ClusterSpec, Engine, NodeSpec
+from boardcluster.records import ClusterSpec, Engine
 from boardcluster.store import Store
 from boardcluster.store.files import DATABASE_NAME
 from boardcluster.tuning.record import read_records
@@ -32,7 +31,7 @@ __all__ = [
 _NO_SIZE = ("pi", "netpipe", "submit")
 """What takes no input whose size is known."""
 _REPLICATION = 3
-"""``dfs.replication`` where neither the question nor the profile says another."""
+"""``dfs.replication`` of hdfs-default.xml, where nothing else is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +114,8 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
     workers = asked.workers if asked.workers is not None else len(spec.workers) if spec else None
     board, medium = asked.board, asked.medium
     if spec is not None:
-        board = board or _of_workers(spec.workers, "board")
-        medium = medium or _of_workers(spec.workers, "medium")
+        board = board or board_of(spec.workers)
+        medium = medium or medium_of(spec.workers)
     lacking = [
         name
         for name, value in (("--workers", workers), ("--board", board), ("--medium", medium))
@@ -147,16 +146,6 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
     )
 
 
-def _of_workers(workers: Iterable[NodeSpec], what: str) -> str:
-    """Return the board or medium that workers stand for; the slowest of several boards."""
-    names = {getattr(node.twin, what) if node.twin else "" for node in workers}
-    if "" in names:
-        return OWN_HARDWARE
-    if what == "board":
-        return min(names, key=lambda name: board_rates(name).cpu_rate or 0.0)
-    return min(names)
-
-
 @contextmanager
 def reading_archive(home: Path | None) -> Iterator[tuple[RunArchive | None, Collection[str]]]:
     """Give the runs of a cluster and the campaigns of its searches; nothing without a store."""
@@ -173,6 +162,7 @@ def predict_run(
     spec: ClusterSpec | None,
     *,
     defaults: Mapping[str, str],
+    copies_of: Callable[[Question], int] | None = None,
     mixed: bool = False,
     tainted: bool = False,
 ) -> RuntimePrediction:
@@ -183,6 +173,7 @@ def predict_run(
         home: state folder of the cluster whose runs are learned from; None for none.
         spec: that cluster, where it has a declaration.
         defaults: what the workload's parameters are where a run does not set them.
+        copies_of: says how many copies of a block the profile keeps, where nothing was asked.
         mixed: learn also from runs of other engine versions, security modes and settings.
         tainted: learn also from tainted runs.
 
@@ -192,6 +183,8 @@ def predict_run(
         StoreError: the store is damaged.
     """
     question = question_of(asked, spec)
+    if asked.replication is None and copies_of is not None:
+        question = replace(question, replication=copies_of(question))
     with reading_archive(home) as (archive, searches):
         return predict_question(
             question,

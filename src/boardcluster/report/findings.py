@@ -242,7 +242,7 @@ def _untrusted_headline(source: Source) -> tuple[str, str]:
     return (
         f"No valid run yet: {what} tainted",
         (
-            f"{first}Times and causes are below. Remove the cause and run again, or let these runs"
-            " count with `boardcluster report --tainted`."
+            f"{first}Times and causes are below. Remove the cause and run again, or write the"
+            " report with the option `--tainted`, which lets these runs count."
         ),
     )

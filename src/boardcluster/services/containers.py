@@ -13,10 +13,10 @@ from boardcluster.plan.feasibility import (
     ProfileNeeds,
     RunFit,
 )
-from boardcluster.plan.hardware import medium_rates
+from boardcluster.plan.hardware import OWN_HARDWARE, medium_rates
 from boardcluster.plan.offers import BoardOffer
-from boardcluster.plan.own_runs import OWN_HARDWARE
 from boardcluster.plan.prediction import RuntimePrediction
+from boardcluster.plan.question import Question
 from boardcluster.records import ClusterSpec, Engine, NetworkSpec, NodeSpec, Role
 from boardcluster.services.fitting import container_mib, spark_containers_mib
 from boardcluster.services.pair import pair_ids
@@ -24,7 +24,7 @@ from boardcluster.services.profile import build_profile
 from boardcluster.services.settings import all_properties
 from boardcluster.services.sizing import reserved_mib
 
-__all__ = ["fit_of", "needs_of_board", "profile_needs"]
+__all__ = ["copies_of", "fit_of", "needs_of_board", "profile_needs"]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
@@ -135,18 +135,40 @@ def fit_of(answer: RuntimePrediction, declared: ClusterSpec | None) -> RunFit | 
             workers=question.workers,
             disk_bytes=medium.capacity_bytes,
         )
-    spec = declared
-    if question.board != OWN_HARDWARE:
-        board = find_board(question.board)
-        spec = _cluster_of(
-            board.cores,
-            board.memory_bytes,
-            profile=question.profile or _PROFILE,
-            workers=question.workers,
-            engines=pair_ids()[0],
-        )
-    memory = None if spec is None else profile_needs(spec, question.engine).memory
+    needs = _needs_of(question, declared)
+    memory = None if needs is None else needs.memory
     return RunFit(disks=disks, memory=memory) if disks or memory else None
+
+
+def copies_of(question: Question, declared: ClusterSpec | None) -> int:
+    """Return how many copies of a block a run keeps: as its profile says, at most one a worker.
+
+    Args:
+        question: the run.
+        declared: one's own cluster, where the question may be about it.
+
+    Raises:
+        UsageError: there is no such profile or board.
+        SpecError: one's own profile is missing or wrong.
+    """
+    needs = None if question.engine is Engine.MPI else _needs_of(question, declared)
+    copies = int(_HDFS_COPIES) if needs is None else needs.replication
+    return min(copies, question.workers)
+
+
+def _needs_of(question: Question, declared: ClusterSpec | None) -> ProfileNeeds | None:
+    """Return what a profile asks of a board of the catalog, or of one's own cluster."""
+    if question.board == OWN_HARDWARE:
+        return None if declared is None else profile_needs(declared, question.engine)
+    board = find_board(question.board)
+    spec = _cluster_of(
+        board.cores,
+        board.memory_bytes,
+        profile=question.profile or _PROFILE,
+        workers=question.workers,
+        engines=pair_ids()[0],
+    )
+    return profile_needs(spec, question.engine)
 
 
 def _cluster_of(

@@ -38,7 +38,7 @@ def test_an_answer_on_one_screen(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_said_with_the_arithmetic(tmp_path: Path) -> None:
     done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "500GB", *BOARDS)
     [line] = [line for line in done.output.splitlines() if line.startswith("fits: ")]
-    assert line.startswith("fits: no, disks: 500 GB input x 3 + ")
+    assert line.startswith("fits: no, disks: 500 GB input x 2 + ")
     assert line.endswith("of 4 x 256 GB; at most 92 % fits")
     small = ("--board", "rpi-3b", "--medium", "samsung-ufs-256gb", "--workers", "4")
     done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *small)

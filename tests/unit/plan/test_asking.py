@@ -10,7 +10,7 @@ import pytest
 from tests.builders import make_fingerprint, make_probe_run, make_result
 
 from boardcluster.plan.asking import OwnNodes, predict_question
-from boardcluster.plan.own_runs import OWN_HARDWARE
+from boardcluster.plan.hardware import OWN_HARDWARE
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
 from boardcluster.plan.question import Question
 from boardcluster.records import Engine, ProbeFigure, ProbeRun, Result, Verdict
@@ -194,9 +194,13 @@ def test_published_pi_is_of_its_own_number_of_samples() -> None:
     )
     defaults = {"pi.maps": "8", "pi.samples": "1000000"}
     assert ask(None, asked, defaults=defaults).seconds is None
+    few = replace(asked, parameters={"pi.samples": "10000"})
     papers = replace(asked, parameters={"pi.samples": "10000", "pi.maps": "100"})
     found = ask(None, papers, defaults=defaults)
-    assert found.seconds
+    fewer = ask(None, few, defaults=defaults)
+    assert fewer.seconds is not None
+    assert found.seconds is not None
+    assert fewer.seconds.median < 0.5 * found.seconds.median, "of 8 maps, as `run` would make them"
     assert found.seconds.median == pytest.approx(97, rel=0.1)  # 2026, Table 17: 97 and 101 s
 
 

@@ -148,6 +148,8 @@ def test_what_is_gone_without_a_status_is_an_error(
     def harm() -> None:
         wait_until((tmp_path / "starts").exists, "the start", pause_seconds=0.01)
         (folder,) = left(tmp_path)
+        # The job may run before it is written down who watches it.
+        wait_until((folder / "supervisor").exists, "the supervisor", pause_seconds=0.01)
         row = (folder / "supervisor").read_text()
         pid = int(row.split('"pid": ')[1].split(",")[0])
         if what == "rebooted":

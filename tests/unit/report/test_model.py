@@ -447,7 +447,7 @@ def test_where_every_run_is_tainted_the_headline_says_so_and_the_runs_are_there(
     report = build_report(runs, [campaign], cluster=None)
     assert report.headline == "No valid run yet: all 4 verified runs are tainted"
     assert report.headline_note.startswith("For instance: host: other programs used 38 %")
-    assert "`boardcluster report --tainted`" in report.headline_note
+    assert "the option `--tainted`" in report.headline_note
     assert [row for row in report.walk() if row.name.endswith("-times")] == []
     assert tables(report, "untrusted")[0].emulated
     assert _column(tables(report, "untrusted")[0], "Engine") == ["MapReduce", "Spark"]
