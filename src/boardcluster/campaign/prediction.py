@@ -10,6 +10,7 @@ from boardcluster.analysis.statistics import Interval
 from boardcluster.factors import levels
 from boardcluster.plan.asking import OwnNodes, predict_question
 from boardcluster.plan.hardware import board_of, medium_of
+from boardcluster.plan.own_runs import conditions_of
 from boardcluster.plan.prediction import PredictedAmount, RuntimePrediction
 from boardcluster.plan.question import Question
 from boardcluster.records import ClusterSpec, Trial
@@ -101,7 +102,7 @@ def _predicted(
         replication=trial.replication or 1,
         link_bits_per_second=float(spec.network.link_bits_per_second),
         profile=trial.profile,
-        parameters=dict(trial.parameters),
+        parameters={**trial.parameters, **conditions_of(trial)},
         settings=dict(trial.settings),
         arguments=trial.arguments,
     )

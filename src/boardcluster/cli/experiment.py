@@ -13,7 +13,8 @@ from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
 from boardcluster.cli.show_experiment import print_experiment
 from boardcluster.cli.show_preflight import print_preflight
-from boardcluster.errors import BoardclusterError, RunError
+from boardcluster.cluster.state import load_state
+from boardcluster.errors import BoardclusterError, CapacityError, RunError
 from boardcluster.records import Result
 from boardcluster.units import format_seconds
 
@@ -76,7 +77,11 @@ def command(
             results[stand.name] = run_stand(
                 stand, checked.campaign, cache=cache_folder(cache), follow=reporter, keep=keep
             )
+        except CapacityError:  # of this machine, so the next twin would fail, too
+            raise
         except BoardclusterError as error:  # a night must not end with its first twin
+            if load_state(stand.home) is not None:
+                raise  # what still runs of it would disturb the next one
             reporter.line(f"twin {stand.name} is left for now: {error.message}")
             broken.append(error)
     if broken and not results:

@@ -70,8 +70,8 @@ def print_prediction(answer: RuntimePrediction) -> None:
         say(
             f"backtest at this distance: error {100 * found.mean_error:.0f} %,"
             f" {100 * found.within_20_percent:.0f} % within 20 %, the interval covers"
-            f" {100 * found.coverage:.0f} % ({found.cells} cells, most of them:"
-            f" {found.protocol})"
+            f" {100 * found.coverage:.0f} % (cells as far away: {found.cells}, most of"
+            f" {found.protocol!r})"
         )
     if answer.is_known and answer.run_next is not None:
         say(f"run next: {_next(answer)}")
@@ -92,9 +92,15 @@ def _distance(answer: RuntimePrediction) -> str:
         "medium": away.medium,
         "CPU": away.cpu,
     }
-    outside = [f"{value:.3g} times the {name}" for name, value in named.items() if value > _INSIDE]
+    outside = [
+        f"{_times(value)} times the {name}" for name, value in named.items() if value > _INSIDE
+    ]
     inside = [name for name, value in named.items() if value <= _INSIDE]
     return ", ".join([*outside, f"{' and '.join(inside)} inside" if inside else ""]).rstrip(", ")
+
+
+def _times(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _next(answer: RuntimePrediction) -> str:
@@ -104,7 +110,9 @@ def _next(answer: RuntimePrediction) -> str:
     size = f", {format_bytes(run.size_bytes)}" if run.size_bytes else ""
     workers = "1 worker" if run.workers == 1 else f"{run.workers} workers"
     narrows = (
-        "" if run.narrows_to is None else f"the interval shrinks to {100 * run.narrows_to:.0f} %"
+        ""
+        if run.narrows_to is None
+        else f"makes the interval {100 * (1 - run.narrows_to):.0f} % narrower"
     )
     takes = "" if run.seconds is None else f"about {format_seconds(run.seconds)}"
     why = ", ".join(word for word in (narrows, takes) if word)

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from boardcluster.analysis.statistics import Interval
 from boardcluster.errors import UsageError
+from boardcluster.plan.feasibility import HDFS_SHARES, DiskNeed
 from boardcluster.plan.model import (
     LearnedSeries,
     RuntimeModel,
+    intermediate_of,
     memory_need_bytes,
     predict_many,
     reach_of,
@@ -242,6 +244,22 @@ def _unknown(
     return (Unknown(reason=reason, words=words[reason]),)
 
 
+def _fits_disks(model: RuntimeModel, learned: LearnedSeries, tried: Question) -> bool:
+    """Whether nothing that is known of the disks keeps a run from ending."""
+    medium, shares = model.media.get(tried.medium), HDFS_SHARES.get(tried.workload)
+    if medium is None or not medium.capacity_bytes or shares is None:
+        return True
+    between, _ = intermediate_of(learned, np.array([tried.size_bytes / GIGABYTE]))
+    return DiskNeed(
+        size_bytes=tried.size_bytes,
+        shares=shares,
+        intermediate_bytes=float(np.nan_to_num(between[0])),
+        replication=tried.replication,
+        workers=tried.workers,
+        disk_bytes=medium.capacity_bytes,
+    ).fits
+
+
 def _run_next(
     model: RuntimeModel,
     question: Question,
@@ -265,9 +283,13 @@ def _run_next(
     for size in sizes:
         for workers in sorted({max(1, question.workers // part) for part in (1, 2, 4)}):
             tried = _with(question, size, workers)
+            if not _fits_disks(model, learned, tried):
+                continue
             run = work_of(model, learned, tried)
             seconds = float(np.exp(fitted.logs(run, _media(question))[0][0]))
             choices.append((seconds, workers, size, _reach_after(model, run, asked)))
+    if not choices:
+        return None
     worth = [row for row in choices if row[3] <= _LEAST_NARROWING * before]
     if unknown and unknown[0].reason is not UnknownReason.WIDE:
         worth = []

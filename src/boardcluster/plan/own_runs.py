@@ -12,12 +12,23 @@ from boardcluster.catalog.lookup import entry_names
 from boardcluster.plan.hardware import OWN_HARDWARE
 from boardcluster.plan.observations import RunObservation, amount_of
 from boardcluster.plan.question import Question
-from boardcluster.records import Fingerprint, ProbeRun, Result, Verdict, in_cell
+from boardcluster.records import (
+    Checksum,
+    Fingerprint,
+    MasterPlacement,
+    ProbeRun,
+    Result,
+    Trial,
+    Variant,
+    Verdict,
+    in_cell,
+)
 
 __all__ = [
     "OwnGroup",
     "OwnRates",
     "chosen_group",
+    "conditions_of",
     "observation_of",
     "own_groups",
     "own_rates",
@@ -94,10 +105,10 @@ def observation_of(
     found = attempt.fingerprint
     own = {
         name: value
-        for name, value in sorted(trial.parameters.items())
+        for name, value in trial.parameters.items()
         if name != "pi.maps" and defaults.get(name) != value
-    }
-    program = " ".join([*trial.arguments, *(f"{name}={value}" for name, value in own.items())])
+    } | conditions_of(trial)
+    program = _program(trial.arguments, own)
     energy = measured.energy.energy_joules if measured.energy else None
     size = trial.size_bytes or measured.input_bytes
     start = _start_seconds(measured.phases_seconds, measured.duration_seconds)
@@ -121,6 +132,24 @@ def observation_of(
         security=found.security,
         program=program,
     )
+
+
+def conditions_of(trial: Trial) -> dict[str, str]:
+    """Return what else a run is of where it is not the usual, as further parameters.
+
+    Another program, text, checksum or place of the master takes another time.
+    """
+    rows = {
+        "variant": (trial.variant, Variant.FAST),
+        "input": (trial.input, ""),
+        "checksum": (trial.checksum, Checksum.CRC32C),
+        "master": (trial.master, MasterPlacement.DECLARED),
+    }
+    return {name: str(value) for name, (value, usual) in rows.items() if value != usual}
+
+
+def _program(arguments: Sequence[str], parameters: Mapping[str, str]) -> str:
+    return " ".join([*arguments, *(f"{name}={parameters[name]}" for name in sorted(parameters))])
 
 
 def own_groups(runs: Iterable[RunObservation]) -> tuple[OwnGroup, ...]:
@@ -148,11 +177,8 @@ def _words(run: RunObservation) -> str:
 def _fits(run: RunObservation, asked: Question) -> bool:
     settings = {name: value for name, value in run.settings.items() if name != "profile"}
     wanted = {name: value for name, value in asked.parameters.items() if name != "pi.maps"}
-    program = " ".join(
-        [*asked.arguments, *(f"{name}={value}" for name, value in sorted(wanted.items()))]
-    )
     return (
-        run.program == program
+        run.program == _program(asked.arguments, wanted)
         and settings == dict(asked.settings)
         and (not asked.profile or run.settings["profile"] == asked.profile)
         and (not asked.engines or run.engines == asked.engines)

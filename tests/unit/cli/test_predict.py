@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ def test_what_does_not_fit_is_said_with_the_arithmetic(tmp_path: Path) -> None:
     [line] = [line for line in done.output.splitlines() if line.startswith("fits: ")]
     assert line.startswith("fits: no, disks: 500 GB input x 2 + ")
     assert line.endswith("of 4 x 256 GB; at most 92 % fits")
+    advised = re.search(r"with \d workers?, (\d+) GB", str(getattr(done.exception, "hint", "")))
+    assert advised is None or int(advised[1]) <= 125, "what it says to run fits 4 x 256 GB"
     small = ("--board", "rpi-3b", "--medium", "samsung-ufs-256gb", "--workers", "4")
     done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *small)
     assert "fits: no, memory: " in done.output

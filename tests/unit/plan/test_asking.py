@@ -11,9 +11,19 @@ from tests.builders import make_fingerprint, make_probe_run, make_result
 
 from boardcluster.plan.asking import OwnNodes, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE
+from boardcluster.plan.own_runs import conditions_of
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
 from boardcluster.plan.question import Question
-from boardcluster.records import Engine, ProbeFigure, ProbeRun, Result, Verdict
+from boardcluster.records import (
+    Checksum,
+    Engine,
+    MasterPlacement,
+    ProbeFigure,
+    ProbeRun,
+    Result,
+    Variant,
+    Verdict,
+)
 
 GB = 10**9
 ASKED = Question(
@@ -117,6 +127,28 @@ def test_runs_of_other_versions_and_security_modes_are_left_out_and_said() -> No
     assert any("left out: 2 runs of Hadoop 3.3.6" in words for words in apart.provenance)
     assert mixed.seconds.median > 1.3 * apart.seconds.median
     assert any("mixed, as asked" in words for words in mixed.provenance)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"variant": Variant.TEXTBOOK},
+        {"input": "/data/novel.txt"},
+        {"checksum": Checksum.NULL},
+        {"master": MasterPlacement.COMBINED},
+    ],
+)
+def test_runs_of_another_program_text_or_checksum_are_not_mixed_in(other: dict[str, Any]) -> None:
+    mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2), (2, 2)])
+    apart = runs(
+        lambda size, workers: 300 + 200 * size / workers, [(1, 1), (1, 2)], position=9, **other
+    )
+    found = ask(Archive([*mine, *apart]))
+    assert found.seconds is not None
+    assert found.seconds.median == pytest.approx(40, rel=0.1)
+    asked = replace(ASKED, parameters=conditions_of(apart[0].trial))
+    of_other = ask(Archive([*mine, *apart]), asked)
+    assert of_other.provenance[0] == "2 own runs"
 
 
 def test_runs_that_contradict_each_other() -> None:

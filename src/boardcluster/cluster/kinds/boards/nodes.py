@@ -193,7 +193,12 @@ class BoardNodes:
         answer: dict[str, Any] = rpc(admin, request)
         if answer["before"] is not None or request["take_over"]:
             return answer
-        if rpc(admin, {"do": "of_user", "user": SERVICE_USER}):
+        try:
+            running = rpc(admin, {"do": "of_user", "user": SERVICE_USER})
+        except BoardclusterError:
+            self.release([node])
+            raise
+        if running:
             self.release([node])
             self._refuse({node.name: {}})
         return answer
