@@ -118,8 +118,8 @@ def command(
 ) -> None:
     """Say what to buy for a run: boards, media, workers, a switch, and what it costs.
 
-    Every cluster of the catalog's parts is predicted. Kept is what holds the data, has the memory
-    and keeps to your limits with 90 % probability. See docs/how-to/decide-what-to-buy.md.
+    Every cluster of the catalog's parts is predicted. Those that hold the data, have the memory and
+    keep to your limits with 90 % probability are kept. See docs/how-to/decide-what-to-buy.md.
     """
     request = PurchaseRequest(
         workload=workload,

@@ -89,7 +89,7 @@ def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:
         yield f"no price of {what} is known, so no price here counts it; --price gives one"
     if space.offers.unpriced and space.limits.budget is not None:
         left = space.limits.budget - best.price
-        yield f"of the budget {space.currency} {left:,.0f} are left for that"
+        yield f"{space.currency} {left:,.0f} of the budget are left for them"
     yield "energy and power are those of the workers, without master and switch"
     workers, seen = best.workers + best.workers_there, space.model.workers_seen
     if workers >= NODES_MAX:

@@ -234,4 +234,4 @@ def _link(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]:
         yield f"links of {format_rate(rate)} would save {_percent(ratio)} of the time"
     else:
         now = format_rate(switch.link_bits_per_second)
-        yield f"no run that was learned from gains by links faster than {now}"
+        yield f"no run that was learned from says whether links faster than {now} help"

@@ -184,7 +184,7 @@ def test_what_has_no_price_is_in_none_and_said() -> None:
     assert plan.best.price == 400
     unpriced, left, *_ = plan.remarks
     assert unpriced.startswith("no price of medium, switch, supply is known")
-    assert left == "of the budget USD 0 are left for that"
+    assert left == "USD 0 of the budget are left for them"
 
 
 def test_both_engines_are_tried_and_a_profile_is_named() -> None:
