@@ -58,6 +58,7 @@ __all__ = [
     "load_facts",
     "make_ready",
     "managers_of",
+    "release_unused_boards",
     "require_own_boards",
     "take_back",
     "take_over_boards",
@@ -201,6 +202,11 @@ def board_owners(home: Path, boards: Sequence[NodeSpec]) -> dict[str, Owner]:
     return board_nodes(home).owners(boards)
 
 
+def release_unused_boards(home: Path) -> None:
+    """Give up boards that were claimed for a start which ended before it changed anything."""
+    board_nodes(home).release_unused()
+
+
 def take_over_boards(home: Path, boards: Sequence[NodeSpec]) -> None:
     """Make boards this home's, whosever they are, and end what runs there; HDFS stays.
 
@@ -297,6 +303,7 @@ def make_ready(
         changes += archives.planned() if archives else []
         return Ready(facts=facts, java="", changes=tuple(changes))
 
+    nodes.use_claims()
     change = partial(provision, remotes, deep=deep, said=lambda words: progress(words, 0, 0))
     changes = change({name: wanted[name] for name, rows in planned.items() if rows})
     if changes:

@@ -50,6 +50,7 @@ from boardcluster.services.boards import (
     load_facts,
     make_ready,
     managers_of,
+    release_unused_boards,
     require_own_boards,
     wipe_boards,
 )
@@ -322,12 +323,17 @@ def up(
         _start_afresh, home, spec, state, cache=cache, progress=progress, seen=seen, deep=deep
     )
     try:
-        return start()
-    except JvmCrashError as error:
-        if not profile.small_daemons or load_state(home) is not None:
-            raise  # what could not be ended must stay recorded
-        progress(f"{error.message}; starting again without class-data archives", 0, 0)
-        return start()
+        try:
+            return start()
+        except JvmCrashError as error:
+            if not profile.small_daemons or load_state(home) is not None:
+                raise  # what could not be ended must stay recorded
+            progress(f"{error.message}; starting again without class-data archives", 0, 0)
+            return start()
+    except BaseException:
+        if spec.capabilities.provisioned:
+            release_unused_boards(home)
+        raise
 
 
 def plan_boards(home: Path, *, cache: Path, progress: Progress, deep: bool = False) -> Ready:

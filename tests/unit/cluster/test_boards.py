@@ -386,6 +386,23 @@ def test_taking_over_ends_what_runs_and_the_former_driver_is_told(
         one.require_own(spec.nodes)
 
 
+def test_what_was_claimed_for_nothing_is_given_up(spec: ClusterSpec, disks: Path) -> None:
+    one = driver("one", disks)
+    one.check(spec)
+    one.release_unused()
+    assert list(disks.iterdir()) == []
+
+    one.check(spec)
+    one.use_claims()
+    one.release_unused()
+    assert len(list(disks.iterdir())) == 3
+
+    again = driver("one", disks)
+    again.check(spec)
+    again.release_unused()
+    assert len(list(disks.iterdir())) == 3, "they were this home's before"
+
+
 def test_only_the_owner_gives_boards_up(spec: ClusterSpec, disks: Path) -> None:
     one, two = driver("one", disks), driver("two", disks)
     one.check(spec)

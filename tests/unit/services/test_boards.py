@@ -102,6 +102,9 @@ class Desk:
     def release(self, boards: Sequence[Any]) -> None:
         self.done.append("release")
 
+    def use_claims(self) -> None:
+        assert not self.provisioned, "it is said before anything is changed"
+
     def destroy(self, state: LiveState) -> int:
         self.done.append("destroy")
         if self.lost:

@@ -89,6 +89,7 @@ class BoardNodes:
         self._silences: dict[str, Silence] = {}
         self._home = home
         self._making = threading.Lock()
+        self._new_claims: list[NodeSpec] = []
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
         """Return the way to a host, the same object each time."""
@@ -179,12 +180,12 @@ class BoardNodes:
         rows = {node.name: node for node in boards}
         request = {"do": "claim", **self._claiming(make=True), "take_over": take_over}
         found, errors = each_node(rows, lambda name: self._claim_one(rows[name], request))
+        self._new_claims = [rows[name] for name, row in found.items() if row["before"] is None]
         try:
             raise_first(errors)
             self._refuse({name: row["now"] for name, row in found.items()})
         except BoardclusterError:
-            # Of two who begin at once neither may keep a part.
-            self.release([rows[name] for name, row in found.items() if row["before"] is None])
+            self.release_unused()  # of two who begin at once neither may keep a part
             raise
 
     def _claim_one(self, node: NodeSpec, request: dict[str, Any]) -> dict[str, Any]:
@@ -245,6 +246,16 @@ class BoardNodes:
                 if not isinstance(error, UnreachableError)
             }
         )
+
+    def use_claims(self) -> None:
+        """Keep what was claimed from now on: something is about to be changed there."""
+        self._new_claims = []
+
+    def release_unused(self) -> None:
+        """Give up boards that were claimed and on which nothing was changed since."""
+        if self._new_claims:
+            self.release(self._new_claims)
+        self._new_claims = []
 
     def release(self, boards: Sequence[NodeSpec]) -> None:
         """Give up boards that are this home's, as far as they answer."""
