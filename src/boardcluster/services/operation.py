@@ -322,7 +322,7 @@ def up(
     start = partial(
         _start_afresh, home, spec, state, cache=cache, progress=progress, seen=seen, deep=deep
     )
-    try:
+    with _giving_up_unused(home, spec):
         try:
             return start()
         except JvmCrashError as error:
@@ -330,6 +330,13 @@ def up(
                 raise  # what could not be ended must stay recorded
             progress(f"{error.message}; starting again without class-data archives", 0, 0)
             return start()
+
+
+@contextlib.contextmanager
+def _giving_up_unused(home: Path, spec: ClusterSpec) -> Iterator[None]:
+    """Give up boards that were claimed for a start that ends before it changed anything."""
+    try:
+        yield
     except BaseException:
         if spec.capabilities.provisioned:
             release_unused_boards(home)
