@@ -20,11 +20,10 @@ import json
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from store import FINGERPRINT, MEASUREMENT, plan, row, timed
 
 import boardcluster as bc
 from boardcluster.catalog.lookup import entry_names
@@ -45,28 +44,6 @@ LEARNED = ((1, 0.5), (2, 0.5))
 ASKED = (4, 1.0)
 RUNS = 10_000
 MEDIAN_GOAL = 0.12
-
-
-def timed(action: Callable[[], object], runs: int) -> list[float]:
-    """Return the seconds of each of several calls."""
-    seconds = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        action()
-        seconds.append(time.perf_counter() - began)
-    return seconds
-
-
-def row(what: str, seconds: list[float], target_seconds: float) -> bool:
-    """Print one line; return whether its median is within the target."""
-    median = statistics.median(seconds)
-    good = median <= target_seconds
-    print(
-        f"| {what} | {median:.3f} s | {min(seconds):.3f} to {max(seconds):.3f} | {len(seconds)} |"
-        f" {target_seconds:g} s{'' if good else ', missed'} |",
-        flush=True,
-    )
-    return good
 
 
 def many(count: int) -> QuestionBatch:
@@ -90,8 +67,6 @@ def many(count: int) -> QuestionBatch:
 
 def stocked(home: Path) -> None:
     """Fill a store with runs of one workload on one engine: all of them are candidates."""
-    from store import FINGERPRINT, MEASUREMENT, plan  # noqa: PLC0415  beside this file
-
     campaign, trials = plan(0)
     with Store.open(home) as store:
         store.add_campaign(campaign, trials)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -65,8 +66,8 @@ def test_every_command_of_the_tutorial_works(
         user = AS_NOBODY
         for path in (open_folder, place):
             os.chown(path, NOBODY, NOBODY)
-    done = subprocess.run(
-        [*user, "bash", "-c", TAKE_DOWN + text],
+    shell = partial(
+        subprocess.run,
         cwd=place,
         env={
             **os.environ,
@@ -81,6 +82,12 @@ def test_every_command_of_the_tutorial_works(
         timeout=800,
         check=False,
     )
+    try:
+        done = shell([*user, "bash", "-c", TAKE_DOWN + text])
+    except BaseException:  # the shell was killed, and with it what takes the clusters down
+        for name in ("demo", "default"):
+            shell([*user, "boardcluster", "down", "--wipe", "--cluster", name])
+        raise
     assert done.returncode == 0, f"{done.stdout[-20000:]}\n{done.stderr[-3000:]}"
     for name in ("demo", "default"):
         report = open_folder / "boardcluster" / name / "report" / "report.html"
