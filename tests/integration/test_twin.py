@@ -19,11 +19,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from boardcluster.campaign.limit_monitor import HEAT_FILE
 from boardcluster.campaign.observation import Observed, observing
+from boardcluster.cluster.limits.host import look_at_host
 from boardcluster.cluster.processes import leftover_processes
 from boardcluster.cluster.state import load_state
 from boardcluster.fetch.cache import no_progress
@@ -562,28 +564,41 @@ def figure(row: Mapping[str, Any], name: str, **conditions: str) -> float:
 @pytest.fixture(scope="module")
 def probed(boards: Boards) -> dict[str, Any]:
     """What the probes found on the worker; the link has two ends."""
-    rows = boards.program.json("probe", "sysbench-cpu", "fio", "--node", "worker1")["runs"]
+    rows = boards.program.json("probe", "fio", "--node", "worker1")["runs"]
     rows += boards.program.json("probe", "iperf3")["runs"]
-    assert [row["reason"] for row in rows] == [""] * 4
+    assert [row["reason"] for row in rows] == [""] * 3
     return {row["probe"]: row for row in rows if row["node"] == "worker1"}
 
 
-def test_a_nodes_cpu_is_its_boards(
-    boards: Boards, probed: Mapping[str, Any], live: LiveCluster
-) -> None:
-    """Once more if need be: what else ran while `up` measured this machine made it seem slower."""
-    wanted = points_of(live, "worker1").cpu_events_per_second.value
+def test_a_nodes_cpu_is_its_boards(boards: Boards, live: LiveCluster) -> None:
+    """Judged by what this machine does right before and right after the probe.
 
-    def found(row: Any) -> list[float]:
-        name, of = "sysbench_cpu_events_per_second", {"prime_limit": "2000"}
-        return [figure(row, name, threads=threads, **of) for threads in ("1", "4")]
+    Its speed changes by more than the tolerance within minutes, and the quota with which `up` made
+    a board of it does not: what the node does is compared with that share of the machine of now.
+    """
+    (limits,) = [each for each in live.state.limits if each.node == "worker1"]
+    cores = limits.cpu_cores * live.state.dilation
 
-    row, expected = probed["sysbench-cpu"], pytest.approx([wanted / 4, wanted], rel=CPU_TOLERANCE)
-    if found(row) != expected:
-        boards.program("down")
-        boards.up()
+    def speed() -> float:
+        return look_at_host(
+            boards.program.home, str(uuid4()), memory_available_bytes=1
+        ).events_per_second_per_core
+
+    before = speed()
+    for _ in range(TRIES):
         (row,) = boards.program.json("probe", "sysbench-cpu", "--node", "worker1")["runs"]
-    assert found(row) == expected
+        after = speed()
+        name, of = "sysbench_cpu_events_per_second", {"prime_limit": "2000"}
+        shares = {
+            threads: figure(row, name, threads=threads, **of) / cores * (4 / int(threads))
+            for threads in ("1", "4")
+        }
+        low, high = sorted((before, after))
+        low, high = low * (1 - CPU_TOLERANCE), high * (1 + CPU_TOLERANCE)
+        if all(low < share < high for share in shares.values()):
+            break
+        before = after
+    assert all(low < share < high for share in shares.values()), (low, high, shares)
 
 
 @pytest.mark.parametrize("verb", ["read", "write"])
