@@ -490,7 +490,7 @@ def predict(
     asked = AskedRun(
         workload=workload,
         engine=choose_engine(workload, next(iter(_engines(engine)), None), found.engines),
-        size_bytes=require_size(workload, _size_bytes(size)),
+        size_bytes=require_size(workload, size),
         workers=workers,
         board=board,
         medium=medium,

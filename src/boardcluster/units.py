@@ -107,6 +107,19 @@ def parse_size(text: str | int) -> int:
     return _parse(text, _SIZE_UNITS, what="size", whole="bytes", allowed=SIZE_ALLOWED)
 
 
+def parse_size_with_unit(text: str | int) -> int:
+    """Read a size as ``parse_size`` does, but refuse a text that is a bare number.
+
+    For sizes that are never meant in bytes: ``--size 4`` of a prediction is a slip.
+
+    Raises:
+        ValueError: as ``parse_size``, or there is no unit.
+    """
+    if isinstance(text, str) and text.strip().replace(".", "", 1).isdigit():
+        raise ValueError(f"{text.strip()!r} has no unit; allowed: {SIZE_ALLOWED}")
+    return parse_size(text)
+
+
 def parse_rate(text: str) -> int:
     """Read a rate, exactly; the unit is needed, since bits and bytes are both common.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.analysis.statistics import Interval
+from boardcluster.cluster.state import load_state
 from boardcluster.factors import levels
 from boardcluster.plan.asking import OwnNodes, predict_question
 from boardcluster.plan.hardware import board_of, medium_of
@@ -39,6 +40,9 @@ class CampaignPrediction:
     """How many they are."""
     unknown: tuple[str, ...]
     """Of the other ones, each cell with the reason, in words."""
+    dilation: float | None = 1.0
+    """By how much emulated boards are slower than real ones, whose time ``seconds`` is; None where
+    that is decided by `up`, which has not run."""
 
 
 def predict_trials(
@@ -46,7 +50,10 @@ def predict_trials(
 ) -> CampaignPrediction:
     """Predict each cell of a campaign, and add them up.
 
+    On emulated boards the time is that of real ones, as their results are.
+
     Raises:
+        ClusterError: the record of the running cluster is damaged.
         StoreError: the store is damaged.
     """
     cells: dict[tuple[object, ...], list[Trial]] = {}
@@ -78,7 +85,15 @@ def predict_trials(
         joules=joules if all_joules and known else None,
         known_runs=known,
         unknown=tuple(unknown),
+        dilation=_dilation(home, spec),
     )
+
+
+def _dilation(home: Path, spec: ClusterSpec) -> float | None:
+    if spec.twin is None:
+        return 1.0
+    state = load_state(home)
+    return spec.twin.dilation if state is None else state.dilation
 
 
 def _words(trial: Trial) -> str:

@@ -27,7 +27,7 @@ from boardcluster.services.operation import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import render_cluster
-from boardcluster.units import SIZE_ALLOWED, parse_duration, parse_size
+from boardcluster.units import parse_duration, parse_size_with_unit
 from boardcluster.workloads import load_workload
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "write_plan",
 ]
 
-_PLAIN = re.compile(r"[0-9.]+")
 _THERE = re.compile(r"([0-9]{1,4})\s*x\s*([^,\s]+)\s*,\s*([^,\s]+)")
 _THERE_HINT = (
     "for example --have '4 x rpi-4b-4gb-1500mhz, samsung-evo-32gb', or a cluster.toml whose nodes"
@@ -89,13 +88,8 @@ def read_planned_size(workload: str, size: str | int | None) -> int:
         return 0
     if size is None:
         raise UsageError("a plan needs the size of the run", hint="for example --size 100GB")
-    if isinstance(size, str) and _PLAIN.fullmatch(size.strip()):
-        raise UsageError(
-            f"--size {size} has no unit; allowed: {SIZE_ALLOWED}",
-            hint=f"for example --size {size.strip()}GB",
-        )
     try:
-        size_bytes = parse_size(size)
+        size_bytes = parse_size_with_unit(size)
     except ValueError as error:
         raise UsageError(f"--size: {error}", hint="for example --size 100GB") from error
     if not size_bytes:

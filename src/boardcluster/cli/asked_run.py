@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boardcluster.cli.options import parse_size_option
 from boardcluster.cli.predict_options import HardwareOptions, JobOptions, LearningOptions
 from boardcluster.errors import UsageError
 from boardcluster.plan.prediction import RuntimePrediction
@@ -26,20 +25,9 @@ if TYPE_CHECKING:
     from boardcluster.campaign.prediction import CampaignPrediction
     from boardcluster.workloads.base import Workload
 
-__all__ = ["backtests", "campaign", "one", "with_unit"]
+__all__ = ["backtests", "campaign", "one"]
 
 _PROGRAM = "submit"
-
-
-def with_unit(size: str | None) -> str | None:
-    """Refuse a size without a unit, which is bytes elsewhere and never meant here.
-
-    Raises:
-        UsageError: it is a bare number.
-    """
-    if size is not None and size.strip().replace(".", "", 1).isdigit():
-        raise UsageError(f"--size {size} has no unit", hint=f"for example --size {size}GB")
-    return size
 
 
 def _spec(home: Path) -> ClusterSpec | None:
@@ -67,7 +55,7 @@ def one(
     found = _workload(workload)
     engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
-    size_bytes = require_size(workload, parse_size_option(with_unit(job.size)))
+    size_bytes = require_size(workload, job.size)
     named = hardware.board and (hardware.medium or chosen is Engine.MPI)
     spec = None if named and hardware.workers else _spec(home)
     asked = AskedRun(

@@ -136,6 +136,14 @@ def print_campaign_prediction(found: CampaignPrediction) -> None:
         energy = f", {_joules(found.joules)}" if found.joules is not None else ""
         runs = "1 run" if found.known_runs == 1 else f"{found.known_runs} runs"
         say(f"predicted: {_between(found.seconds, format_seconds)} for {runs}{energy}")
+        if found.dilation is None:
+            say("this is the time of real boards; `up` decides how much longer this machine takes")
+        elif found.dilation > 1:
+            here = format_seconds(found.dilation * found.seconds.median)
+            say(
+                f"this is the time of real boards; this machine takes {found.dilation:g} times as"
+                f" long: {here}"
+            )
     for words in found.unknown:
         say(f"not predicted: {words}")
 

@@ -17,6 +17,7 @@ from boardcluster.store import Store
 from boardcluster.store.files import DATABASE_NAME
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.searches import search_campaigns
+from boardcluster.units import parse_size_with_unit
 
 __all__ = [
     "AskedRun",
@@ -82,15 +83,23 @@ def choose_engine(workload: str, engine: Engine | None, engines: Sequence[Engine
     return chosen
 
 
-def require_size(workload: str, size_bytes: int | None) -> int:
-    """Return the size; 0 for what takes none.
+def require_size(workload: str, size: str | int | None) -> int:
+    """Return the size in bytes, 0 for what takes none; a text needs its unit.
 
     Raises:
-        UsageError: the workload needs one.
+        UsageError: the workload needs one, or it is no size of at least 1 byte.
     """
-    if size_bytes is None and workload not in _NO_SIZE:
-        raise UsageError(f"how large is the input of {workload}?", hint="give --size, e.g. 4GB")
-    return size_bytes or 0
+    if size is None:
+        if workload not in _NO_SIZE:
+            raise UsageError(f"how large is the input of {workload}?", hint="give --size, e.g. 4GB")
+        return 0
+    try:
+        size_bytes = parse_size_with_unit(size)
+    except ValueError as error:
+        raise UsageError(f"--size: {error}", hint="for example --size 4GB") from error
+    if size_bytes < 1:
+        raise UsageError("--size must be at least 1 byte", hint="for example --size 4GB")
+    return size_bytes
 
 
 def own_nodes(spec: ClusterSpec | None) -> OwnNodes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import cast
@@ -24,8 +25,10 @@ def load_workload(name: str) -> Workload:
         UsageError: there is none of that name.
     """
     if name not in workload_names():
+        near = difflib.get_close_matches(name, workload_names(), n=1)
+        meant = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(
-            f"no workload {name!r}", hint=f"choose from: {', '.join(workload_names())}"
+            f"no workload {name!r}", hint=f"{meant}choose from: {', '.join(workload_names())}"
         )
     module = import_module(f"boardcluster.workloads.{name}.workload")
     return cast("Workload", module.WORKLOAD)

@@ -107,7 +107,7 @@ def test_python_gives_the_same_plan(home: Path) -> None:
     ("size", "words", "said"),
     [
         ("", (), "a plan needs the size"),
-        ("20", (), "--size 20 has no unit"),
+        ("20", (), "--size: '20' has no unit"),
         ("20XB", (), "is not a size"),
         ("20GB", ("--deadline", "soon"), "is not a duration"),
         ("20GB", ("--deadline", "0s"), "allows nothing"),

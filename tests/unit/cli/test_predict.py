@@ -74,7 +74,7 @@ def test_what_is_not_known_is_shown_and_has_its_own_exit_code(tmp_path: Path) ->
         (["wordcount", "--backtest"], "--backtest takes no workload"),
         (["wordcount", "--size", "2GB", *BOARDS], "wordcount runs on"),
         (["wordcount", "--engine", "mpi", "--size", "2GB", *BOARDS], "does not run on mpi"),
-        (["wordcount", "--engine", "spark", "--size", "2", *BOARDS], "--size 2 has no unit"),
+        (["wordcount", "--engine", "spark", "--size", "2", *BOARDS], "--size: '2' has no unit"),
         (["wordcount", "--engine", "spark", *BOARDS], "how large is the input"),
         (["wordcont", "--engine", "spark", "--size", "2GB", *BOARDS], "no workload 'wordcont'"),
         (["pi", "--engine", "spark", "--set", "mops=3", *BOARDS], "pi has no parameter"),
@@ -93,6 +93,66 @@ def test_what_is_refused(tmp_path: Path, arguments: list[str], message: str) -> 
     done = predict(tmp_path, *arguments)
     assert isinstance(done.exception, UsageError), done.output
     assert message in done.exception.message
+
+
+def test_the_nearest_workload_is_named(tmp_path: Path) -> None:
+    done = predict(tmp_path, "wordcont", "--engine", "spark", "--size", "2GB", *BOARDS)
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.hint.startswith("did you mean 'wordcount'? choose from: dfsio, ")
+
+
+TWIN = """\
+[cluster]
+name = "boards"
+kind = "emulated"
+engines = "hadoop-3.4.2-spark-4.1.4"
+profile = "default"
+[twin]
+dilation = {dilation}
+[[node]]
+name = "master"
+roles = ["master"]
+board = "rpi-5b-8gb-2400mhz"
+medium = "samsung-pro-plus-256gb"
+memory = "4 GiB"
+disk = "4 GiB"
+[[node]]
+name = "worker1"
+roles = ["worker"]
+board = "rpi-5b-8gb-2400mhz"
+medium = "samsung-pro-plus-256gb"
+memory = "4 GiB"
+disk = "8 GiB"
+"""
+CAMPAIGN = """\
+[campaign]
+name = "counts"
+repetitions = 2
+[[matrix]]
+workload = "wordcount"
+engine = "spark"
+size = "500 MB"
+"""
+
+
+@pytest.mark.parametrize(
+    ("dilation", "words"),
+    [
+        ('"auto"', "this is the time of real boards; `up` decides how much longer"),
+        ("2.5", "this is the time of real boards; this machine takes 2.5 times as long: "),
+        ("1.0", ""),
+    ],
+)
+def test_a_campaign_on_emulated_boards_says_whose_time_it_is(
+    tmp_path: Path, dilation: str, words: str
+) -> None:
+    (tmp_path / "cluster.toml").write_text(TWIN.format(dilation=dilation))
+    (tmp_path / "counts.toml").write_text(CAMPAIGN)
+    done = predict(tmp_path, str(tmp_path / "counts.toml"), "--cache", str(tmp_path / "cache"))
+    assert done.exit_code == 0, done.exception
+    assert done.output.startswith("predicted: ")
+    assert words in done.output
+    assert ("real boards" in done.output) == bool(words)
 
 
 def test_an_own_file_that_is_wrong_is_named(tmp_path: Path) -> None:
