@@ -28,11 +28,11 @@ def security_properties(layout: Layout) -> dict[str, dict[str, str]]:
     They win over a profile's. No list of users is on the protocols of application masters,
     containers and tasks: these present the id of an attempt as their user's name.
     """
-    if layout.spec.security is Security.EMULATED:
-        return {"core-site": {"hadoop.http.staticuser.user": layout.user}}
     if layout.spec.security is Security.INSECURE_LAB:
         return {}
     members = ",".join(str(address_of(layout.spec, node.name)) for node in layout.spec.nodes)
+    if layout.spec.security is Security.EMULATED:
+        return _against_web_pages(members)
     return {
         "core-site": {
             # Who may connect, by address. In this file, and not in hadoop-policy.xml, because from
@@ -74,4 +74,27 @@ def security_properties(layout: Layout) -> dict[str, dict[str, str]]:
             "spark.ui.killEnabled": "false",
             "spark.ui.view.acls": WEB_USER,
         },
+    }
+
+
+def _against_web_pages(members: str) -> dict[str, dict[str, str]]:
+    """Return what keeps a page in the user's browser from working on emulated nodes.
+
+    Those are this machine's own programs: nobody else reaches them, but a page may, if it makes the
+    browser take a node's address for its own host. Made by root, the cluster runs jobs as root.
+    What encrypts or asks for tokens is left out: it takes time and holds off nobody here.
+    """
+    return {
+        "core-site": {
+            "hadoop.security.authorization": "true",
+            "security.service.authorization.default.hosts": members,
+            "hadoop.http.staticuser.user": WEB_USER,
+        },
+        "hdfs-site": {"dfs.webhdfs.rest-csrf.enabled": "true"},
+        "yarn-site": {
+            "yarn.webapp.enable-rest-app-submissions": "false",
+            "yarn.resourcemanager.webapp.ui-actions.enabled": "false",
+            "yarn.resourcemanager.webapp.rest-csrf.enabled": "true",
+        },
+        "spark-defaults": {"spark.ui.killEnabled": "false"},
     }

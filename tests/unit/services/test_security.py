@@ -134,8 +134,17 @@ def test_an_open_laboratory_has_none_of_it(boards: Callable[..., Layout]) -> Non
         assert not names & {(file, name) for file, found in rows.items() for name in found}
 
 
-def test_emulated_nodes_need_nothing_but_a_user_for_their_pages(layout: Layout) -> None:
-    assert security_properties(layout) == {"core-site": {"hadoop.http.staticuser.user": "root"}}
+def test_emulated_nodes_are_closed_to_pages_and_pay_for_nothing_else(
+    layout: Layout, closed: Layout
+) -> None:
+    emulated, whole = security_properties(layout), security_properties(closed)
+    rows = [(file, *row) for file, properties in emulated.items() for row in properties.items()]
+    assert ("yarn-site", "yarn.webapp.enable-rest-app-submissions", "false") in rows
+    assert ("core-site", "hadoop.http.staticuser.user", WEB_USER) in rows
+    for file, name, value in rows:
+        assert name in whole[file]
+        assert value == whole[file][name] or name.endswith("default.hosts")
+    assert not [row for row in rows if "token" in row[1] or "protection" in row[1]]
 
 
 @pytest.mark.parametrize("security", list(Security))
@@ -145,4 +154,4 @@ def test_a_person_can_read_which_security_it_is(
     text = render_node(boards(security), boards(security).spec.master)["yarn-site.xml"]
 
     said = f"who may do what: security {security}, docs/explanation/security.md"
-    assert (said in text) == (security in (Security.CLOSED, Security.LOCAL))
+    assert (said in text) == (security is not Security.INSECURE_LAB)
