@@ -263,6 +263,10 @@ class NetworkSpec:
     link_bits_per_second: int
     """Rate of each node's link in each direction; emulated nodes get it, boards are said to have
     it."""
+    open_ports: tuple[str, ...] = ()
+    """Ports that the firewall of boards leaves open for services of their own: ``"53/udp"``."""
+    ssh_from: tuple[str, ...] = ()
+    """Networks in CIDR form from which boards may be reached by SSH; empty for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from boardcluster.services.install import Installation
+from boardcluster.services.pair import pair_ids
 from tests.integration.conftest import Cli
 
 
@@ -96,20 +100,30 @@ def test_no_network_and_an_empty_cache(program: Cli, tmp_path: Path) -> None:
     assert "network" in program.stderr
 
 
-@pytest.mark.alone  # other clusters start from the same jars
-def test_a_corrupt_jar_is_deleted_and_fetched_again(program: Cli, cache: Path) -> None:
-    """In the real cache: that is where it would happen."""
-    program("init", "--workers", "1", "--subnet", "198.18.204.0/24")
-    folder = cache / "engines" / "hadoop-3.4.2-spark-4.1.4" / "hadoop"
-    if not folder.exists():
-        program("up")
-        program("down", "--wipe")
+def test_a_corrupt_jar_is_deleted_and_fetched_again(
+    program: Cli, cache: Path, installed: Callable[[str], Installation], open_folder: Path
+) -> None:
+    """In a cache of its own, which shares the files: other clusters start from the same jars."""
+    installed(pair_ids()[0])
+    own = open_folder / "cache"
+    program.env["BOARDCLUSTER_CACHE"] = str(own)
+    shutil.copytree(cache / "engines", own / "engines", copy_function=link_or_copy, symlinks=True)
+    folder = own / "engines" / pair_ids()[0] / "hadoop"
     jar = next(folder.glob("hadoop-yarn-common-*.jar"))
     whole = jar.read_bytes()
+    jar.unlink()  # what it shares with the user's cache stays as it is
     jar.write_bytes(whole[: len(whole) // 2])
+    program("init", "--workers", "1", "--subnet", "198.18.204.0/24")
     try:
         program("up")
         assert "corrupt" in program.stderr
         assert jar.read_bytes() == whole
     finally:
         program("down", "--wipe")
+
+
+def link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)

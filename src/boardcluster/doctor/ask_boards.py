@@ -82,9 +82,17 @@ def _details(raw: Mapping[str, Any], *, dead: tuple[str, ...]) -> BoardDetails:
         login_id=raw["uid"],
         permissions={path: (row[0], row[1]) for path, row in raw["permissions"].items()},
         listening=tuple(_endpoint(text) for text in raw["listening"]),
+        ssh_settings=_sshd_settings(said["sshd"]),
+        accounts_with_password=tuple(raw["accounts"]),
         java=raw["java"],
         dead_daemons=dead,
     )
+
+
+def _sshd_settings(said: Mapping[str, Any] | None) -> dict[str, str]:
+    lines = said["out"].splitlines() if said and said["status"] == 0 else []
+    rows = [line.partition(" ") for line in lines]
+    return {name.lower(): value for name, _, value in rows if value}
 
 
 def firewall_is_whole(listed: str) -> bool:

@@ -58,6 +58,10 @@ class BoardDetails:
     """Path to (owner, mode) of that user's home and SSH files."""
     listening: tuple[tuple[str, int], ...] = ()
     """Addresses and ports that take TCP connections."""
+    ssh_settings: Mapping[str, str] = field(default_factory=dict)
+    """What `sshd -T` says: keyword in lower case to value; empty if it gives no answer."""
+    accounts_with_password: tuple[str, ...] = ()
+    """Names of accounts that have one."""
     java: str = ""
     """The Java that was installed for the daemons, links resolved; empty if none was."""
     dead_daemons: tuple[str, ...] = ()

@@ -57,9 +57,11 @@ __all__ = [
     "check_mix",
     "check_name",
     "check_node_name",
+    "check_open_port",
     "check_precision",
     "check_role",
     "check_size",
+    "check_ssh_from",
     "check_subnet",
     "check_timeout",
     "check_wait",
@@ -152,6 +154,8 @@ class Allowed:
         'the IPv4 network that the boards are in, e.g. "192.168.1.0/24", with a prefix from /8 to '
         "/30"
     )
+    OPEN_PORT = 'a number from 1 to 65535 and the protocol, e.g. "53/udp" or "80/tcp"'
+    SSH_FROM = 'an IPv4 or IPv6 address or network, e.g. "192.168.1.5" or "192.168.1.0/24"'
     ADDRESS = 'the IPv4 address of the node in [network] subnet, e.g. "192.168.1.20"'
     HOST = (
         'how `ssh` reaches the node: "HOST", "USER@HOST" or "ssh://USER@HOST:PORT" of letters, '
@@ -469,6 +473,39 @@ def check_board_subnet(value: str) -> str:
         what = f"{shown(value)} is not written as a network"
         raise refusal(what, allowed=Allowed.BOARD_SUBNET, nearest=str(network))
     return value
+
+
+def check_open_port(value: str) -> str:
+    """Return a port with its protocol.
+
+    Raises:
+        ValueError: it is no port, or names no protocol.
+    """
+    number, _, protocol = value.partition("/")
+    if not (number.isascii() and number.isdigit() and 1 <= int(number[:6]) <= 65535):
+        raise refusal(f"{shown(value)} is not a port", allowed=Allowed.OPEN_PORT)
+    if protocol not in ("tcp", "udp"):
+        nearest = f"{int(number)}/tcp" if not protocol else ""
+        what = f"{shown(value)} names no protocol"
+        raise refusal(what, allowed=Allowed.OPEN_PORT, nearest=nearest)
+    return f"{int(number)}/{protocol}"
+
+
+def check_ssh_from(value: str) -> str:
+    """Return a network in CIDR form; an address is the network of itself alone.
+
+    Raises:
+        ValueError: it is neither, or an address inside a network instead of the network.
+    """
+    try:
+        return str(ipaddress.ip_network(value))
+    except ValueError as error:
+        try:
+            nearest = str(ipaddress.ip_network(value, strict=False))
+        except ValueError:
+            nearest = ""
+        what = f"{shown(value)} is not an address or a network"
+        raise refusal(what, allowed=Allowed.SSH_FROM, nearest=nearest) from error
 
 
 def check_address(value: str) -> str:

@@ -39,7 +39,9 @@ from boardcluster.spec.checks import (
     check_link,
     check_memory,
     check_node_name,
+    check_open_port,
     check_role,
+    check_ssh_from,
     check_subnet,
     choices_text,
 )
@@ -170,6 +172,12 @@ class _Network(StrictTable):
     )
     link: Annotated[int, BeforeValidator(check_link)] = Field(
         default=DEFAULT_LINK_BITS_PER_SECOND, description=Allowed.LINK
+    )
+    open_ports: list[Annotated[str, AfterValidator(check_open_port)]] = Field(
+        default_factory=list, description=f"an array, each {Allowed.OPEN_PORT}"
+    )
+    ssh_from: list[Annotated[str, AfterValidator(check_ssh_from)]] = Field(
+        default_factory=list, description=f"an array, each {Allowed.SSH_FROM}"
     )
 
 
@@ -350,7 +358,12 @@ def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> Cl
         profile=part_name(model.cluster.profile, folder),
         network=NetworkSpec(subnet=LOOPBACK_SUBNET, link_bits_per_second=0)
         if kind.network is Network.LOOPBACK
-        else NetworkSpec(subnet=model.network.subnet, link_bits_per_second=model.network.link),
+        else NetworkSpec(
+            subnet=model.network.subnet,
+            link_bits_per_second=model.network.link,
+            open_ports=tuple(dict.fromkeys(model.network.open_ports)),
+            ssh_from=tuple(dict.fromkeys(model.network.ssh_from)),
+        ),
         nodes=tuple(nodes),
         security=Security(model.cluster.security or kind.securities[0]),
         meters=meter_specs(model.meter, names),
@@ -403,11 +416,18 @@ def _misplaced_problems(
         ]
         if isinstance(data.get("cluster"), dict) and "security" in data["cluster"]:
             paths.append(("cluster", "security"))
+        paths += [path for path in _firewall_keys(data) if kind.network is not Network.LOOPBACK]
         problems += [Problem(path=path, text=text) for path in paths]
     if kind.network is Network.LOOPBACK and "network" in data:
         text = f'the kind "{kind.kind}" has no network but {LOOPBACK_NAME}; allowed: leave it out'
         problems.append(Problem(path=("network",), text=text))
     return problems
+
+
+def _firewall_keys(data: Mapping[str, Any]) -> list[KeyPath]:
+    network = data.get("network")
+    there = network if isinstance(network, dict) else {}
+    return [("network", key) for key in ("open_ports", "ssh_from") if key in there]
 
 
 def _board_problems(
@@ -420,6 +440,10 @@ def _board_problems(
     if not subnet and ("network",) not in wrong:
         path: KeyPath = ("network", "subnet") if network else ("network",)
         problems.append(Problem(path=path, text=f"missing; allowed: {Allowed.BOARD_SUBNET}"))
+    cluster = document.data.get("cluster")
+    if isinstance(cluster, dict) and cluster.get("security") == Security.INSECURE_LAB:
+        text = "there is no firewall with security = insecure-lab; allowed: leave it out"
+        problems += [Problem(path=path, text=text) for path in _firewall_keys(document.data)]
     known = bool(subnet) and not {("network",), ("network", "subnet")} & set(wrong)
     first_with: dict[str, KeyPath] = {}
     for index, node in enumerate(nodes):

@@ -125,7 +125,15 @@ subnet = {toml_text(spec.network.subnet)}
 
 # The rate of the slowest link, as it was found or as you know it; it is not enforced on boards.
 link = {toml_text(format_rate_exact(spec.network.link_bits_per_second))}
-"""
+{_render_firewall_keys(spec)}"""
+
+
+def _render_firewall_keys(spec: ClusterSpec) -> str:
+    """Return what the firewall lets through beside SSH from everywhere; nothing if that is all."""
+    rows = (("open_ports", spec.network.open_ports), ("ssh_from", spec.network.ssh_from))
+    return "".join(
+        f"{key} = [{', '.join(map(toml_text, values))}]\n" for key, values in rows if values
+    )
 
 
 _BOARD_COMMENTS = f"""\

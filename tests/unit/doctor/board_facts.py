@@ -59,6 +59,7 @@ def healthy_details(number: int) -> BoardDetails:
             f"{LOGIN_HOME}/.ssh/authorized_keys": (1000, 0o600),
         },
         listening=((f"192.168.1.{20 + number}", 9866), ("0.0.0.0", 22), ("::", 13562)),
+        ssh_settings={"passwordauthentication": "no", "permitrootlogin": "prohibit-password"},
         java=JAVA,
     )
 

@@ -51,9 +51,11 @@ INSPECTED: dict[str, Any] = {
         "0000000000000000FFFF00001401A8C0:1F98",
         "000080FE000000000000000001000000:0016",
     ],
+    "accounts": ["pi"],
     "java": "/usr/lib/jvm/java-17-openjdk-arm64",
     "programs": {
         "nft": {"status": 0, "out": WHOLE, "err": ""},
+        "sshd": {"status": 0, "out": "port 22\npasswordauthentication yes\n", "err": ""},
         "getent": {"status": 0, "out": "192.168.1.20  STREAM pi0\n192.168.1.20 DGRAM\n", "err": ""},
     },
 }
@@ -118,6 +120,8 @@ def test_what_is_found_on_a_board(declared: Facts, remotes: dict[str, FakeRemote
     assert details.name_addresses == ("192.168.1.20",)
     assert details.cluster_ids == {"/d/data/datanode/current/VERSION": "CID-7"}
     assert details.permissions == {"/home/pi": (1000, 0o755)}
+    assert details.ssh_settings == {"port": "22", "passwordauthentication": "yes"}
+    assert details.accounts_with_password == ("pi",)
     assert details.listening == (
         ("127.0.0.1", 8080),
         ("192.168.1.20", 9866),
@@ -143,7 +147,7 @@ def test_the_firewall(
     declared: Facts,
     remotes: dict[str, FakeRemote],
 ) -> None:
-    programs = {"nft": nft, "getent": None}
+    programs = {"nft": nft, "getent": None, "sshd": None}
     remotes["pi0"] = FakeRemote("pi0")
     remotes["pi0"].tell_node_agent("facts", PI_5.raw())
     remotes["pi0"].tell_node_agent("inspect", {**INSPECTED, "programs": programs})

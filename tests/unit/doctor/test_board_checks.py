@@ -498,6 +498,49 @@ def test_others_may_write_the_keys(view: Facts) -> None:
     assert found.repair == ("chmod", "go-w", path)
 
 
+@pytest.mark.parametrize(
+    ("settings", "accounts", "seen", "line"),
+    [
+        (
+            {"passwordauthentication": "yes"},
+            ("root", "ann", "pi"),
+            "these accounts have one: ann, pi, of which pi is a name that vendors use",
+            "PasswordAuthentication no",
+        ),
+        (
+            {"kbdinteractiveauthentication": "yes", "permitrootlogin": "yes"},
+            ("root",),
+            "root may log in with its password",
+            "PermitRootLogin prohibit-password",
+        ),
+        (
+            {"permitemptypasswords": "yes"},
+            (),
+            "accounts without a password may log in",
+            "PermitEmptyPasswords no",
+        ),
+    ],
+)
+def test_passwords_open_the_door(
+    view: Facts, settings: dict[str, str], accounts: tuple[str, ...], seen: str, line: str
+) -> None:
+    changed = with_details(view, "pi1", ssh_settings=settings, accounts_with_password=accounts)
+    found = fault(changed, "ssh_login", WARNING)
+    assert seen in found.seen
+    assert line in found.fix
+    assert not found.repair, "who locks the door must hold a key first"
+
+
+def test_a_password_that_no_setting_takes_is_none(view: Facts) -> None:
+    changed = with_details(
+        view,
+        "pi1",
+        ssh_settings={"passwordauthentication": "no", "permitrootlogin": "yes"},
+        accounts_with_password=("root", "pi"),
+    )
+    assert [finding for finding in look(changed, "ssh_login") if not finding.ok] == []
+
+
 def test_keys_of_somebody_else(view: Facts) -> None:
     foreign = {f"{LOGIN_HOME}/.ssh": (1001, 0o700)}
     found = fault(with_details(view, "pi1", permissions=foreign), "ssh_permissions", WARNING)

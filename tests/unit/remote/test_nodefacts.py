@@ -179,7 +179,7 @@ def test_a_bare_board(tmp_path: Path) -> None:
     assert not answer["provisioned"]
     assert not answer["firewall_file"]
     assert (answer["versions"], answer["listening"], answer["java"]) == ({}, [], "")
-    assert answer["programs"] == {"nft": None, "getent": None}
+    assert answer["programs"] == {"nft": None, "getent": None, "sshd": None}
 
 
 def test_an_installed_board(tmp_path: Path) -> None:
@@ -208,6 +208,15 @@ def test_only_sockets_that_listen_are_told(tmp_path: Path) -> None:
     )
     (tmp_path / "proc/net/tcp6").write_text(f"{heading}   0: {'0' * 32}:0016 {'0' * 32}:0000 0A\n")
     assert inspect(tmp_path)["listening"] == ["00000000:1F98", f"{'0' * 32}:0016"]
+
+
+def test_accounts_with_a_password_are_named_without_it(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/shadow").write_text(
+        "root:*:1:0:99999:7:::\npi:$y$j9T$abc$def:1:0:99999:7:::\nann:!:1::::::\n"
+        "locked:!$6$abc$def:1::::::\nnone::1::::::\nbroken\n"
+    )
+    assert inspect(tmp_path)["accounts"] == ["pi"]
 
 
 def test_modes_of_the_login_users_files(tmp_path: Path) -> None:

@@ -69,6 +69,10 @@ def problem(folder: Path, old: str, new: str) -> str:
     return caught.value.message.removeprefix(f"{folder}/cluster.toml:")
 
 
+def _door(row: str) -> tuple[str, str]:
+    return 'subnet = "192.168.1.0/24"\n', f'subnet = "192.168.1.0/24"\n{row}\n'
+
+
 def test_a_good_file(tmp_path: Path) -> None:
     spec = load(tmp_path, GOOD)
 
@@ -127,6 +131,17 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
             '"127.0.0.0/8"',
             '8: network.subnet: "127.0.0.0/8" cannot be a network of boards',
         ),
+        (
+            *_door('open_ports = ["53"]'),
+            '9: network.open_ports[0]: "53" names no protocol; allowed',
+        ),
+        (*_door('open_ports = ["dns/udp"]'), '9: network.open_ports[0]: "dns/udp" is not a port'),
+        (*_door('open_ports = ["70000/tcp"]'), '9: network.open_ports[0]: "70000/tcp" is not a'),
+        (*_door('ssh_from = ["home"]'), '9: network.ssh_from[0]: "home" is not an address'),
+        (
+            *_door('ssh_from = ["192.168.1.5/24"]'),
+            '9: network.ssh_from[0]: "192.168.1.5/24" is not an address or a network; allowed: ',
+        ),
         ('subnet = "192.168.1.0/24"\n', "", "7: network: missing; allowed: the IPv4 network"),
         (
             '"/mnt/nvme/boardcluster"',
@@ -158,6 +173,17 @@ def test_one_mistake_is_said_with_its_line(old: str, new: str, start: str, tmp_p
     assert "\n" not in said
 
 
+def test_what_has_no_firewall_has_no_doors_in_it(tmp_path: Path) -> None:
+    text = GOOD.replace("[network]", 'security = "insecure-lab"\n[network]')
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path, text.replace('subnet = "192.168.1.0/24"\n', DOORS))
+    assert caught.value.message.count("there is no firewall with security = insecure-lab") == 2
+    emulated = GOOD.replace('"boards"', '"emulated"').replace("192.168.1.0/24", "198.18.0.0/24")
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path, emulated.replace("[[node]]", 'ssh_from = ["10.0.0.1"]\n[[node]]', 1))
+    assert 'network.ssh_from: only for the kind "boards"' in caught.value.message
+
+
 def test_keys_of_boards_are_no_keys_of_emulated_nodes(tmp_path: Path) -> None:
     text = GOOD.replace('"boards"', '"emulated"').replace("192.168.1.0/24", "198.18.0.0/24")
     with pytest.raises(SpecError) as caught:
@@ -167,8 +193,19 @@ def test_keys_of_boards_are_no_keys_of_emulated_nodes(tmp_path: Path) -> None:
     assert all('only for the kind "boards"' in line for line in lines)
 
 
+DOORS = """\
+subnet = "192.168.1.0/24"
+open_ports = ["53/udp", "80/tcp", "53/udp"]
+ssh_from = ["192.168.1.5", "fd00::/8"]
+"""
+
+
 def test_what_is_written_is_what_was_read(tmp_path: Path) -> None:
     spec = load(tmp_path, GOOD)
+    assert load(tmp_path, render_cluster(spec, engine_pairs=PAIRS, profiles=PROFILES)) == spec
+    spec = load(tmp_path, GOOD.replace('subnet = "192.168.1.0/24"\n', DOORS))
+    assert spec.network.open_ports == ("53/udp", "80/tcp")
+    assert spec.network.ssh_from == ("192.168.1.5/32", "fd00::/8")
     assert load(tmp_path, render_cluster(spec, engine_pairs=PAIRS, profiles=PROFILES)) == spec
 
 

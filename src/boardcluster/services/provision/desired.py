@@ -102,7 +102,6 @@ def desired(
     packages: Sequence[str] = (),
     trees: Sequence[Tree] = (),
     units: Mapping[str, str] | None = None,
-    open_ports: Sequence[int] = (),
 ) -> list[Resource]:
     """Return what a node is to have, in the order in which it is made.
 
@@ -115,7 +114,6 @@ def desired(
         packages: Debian packages that workloads need, such as ``openmpi-bin``.
         trees: engines and jobs, under INSTALLED_FOLDER.
         units: systemd units of its daemons, see ``render_units``; used where systemd is.
-        open_ports: further TCP ports that its firewall leaves open.
     """
     closed = spec.security is Security.CLOSED
     unit_files = {**({FIREWALL_UNIT: render_firewall_unit()} if closed else {}), **(units or {})}
@@ -130,7 +128,7 @@ def desired(
         Hosts(rows=tuple((other.address, other.name) for other in spec.nodes)),
         Sysctl(path=_SYSCTL_FILE, values=_SYSCTL),
         *_memory_controller(ground),
-        *_firewall(spec, open_ports),
+        *_firewall(spec),
         *(
             File(path=f"{UNITS_FOLDER}/{name}", content=text)
             for name, text in (unit_files if ground.systemd else {}).items()
@@ -174,11 +172,23 @@ def _memory_controller(ground: Ground) -> list[Resource]:
     return [Word(paths=_COMMAND_LINES, word="cgroup_enable=memory")]
 
 
-def _firewall(spec: ClusterSpec, open_ports: Sequence[int]) -> list[Resource]:
+def _firewall(spec: ClusterSpec) -> list[Resource]:
     if spec.security is not Security.CLOSED:
         return []
-    rules = render_firewall([node.address for node in spec.nodes], open_ports=open_ports)
-    return [Firewall(path=FIREWALL_FILE, content=rules)]
+    network = spec.network
+    rules = render_firewall(
+        [node.address for node in spec.nodes],
+        open_ports=network.open_ports,
+        ssh_from=network.ssh_from,
+    )
+    return [
+        Firewall(
+            path=FIREWALL_FILE,
+            content=rules,
+            open_ports=network.open_ports,
+            ssh_from=network.ssh_from,
+        )
+    ]
 
 
 def _services(ground: Ground, *, closed: bool) -> list[Resource]:

@@ -9,6 +9,7 @@ speaks UDP between nodes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import ip_network
 
 __all__ = ["FIREWALL_FILE", "render_firewall"]
 
@@ -24,14 +25,22 @@ _ICMPV6 = (
 """Without neighbour discovery and "packet too big" IPv6 does not work (RFC 4890, section 4.4)."""
 
 
-def render_firewall(addresses: Sequence[str], *, open_ports: Sequence[int] = ()) -> str:
+def render_firewall(
+    addresses: Sequence[str], *, open_ports: Sequence[str] = (), ssh_from: Sequence[str] = ()
+) -> str:
     """Return the table as a file for ``nft -f``, which loads all of it or nothing.
 
     SSH_PORT in it is replaced on the node by the port by which it is reached, so that no firewall
-    can lock us out; ``open_ports`` are open to all, too. What the node itself asks for, and what it
-    forwards, is not touched.
+    can lock us out. What the node itself asks for, and what it forwards, is not touched.
+
+    Args:
+        addresses: IPv4 addresses of the cluster's nodes.
+        open_ports: what else is open to all, as ``"53/udp"``.
+        ssh_from: networks that may reach SSH; none for everybody.
     """
-    ports = ["SSH_PORT", *(str(port) for port in sorted(set(open_ports)))]
+    ssh = "\n        ".join(_ssh_rules(ssh_from))
+    rules = "".join(f"        {rule}\n" for rule in _port_rules(open_ports))
+    own = f"\n        # services of the boards' own\n{rules}" if rules else ""
     return f"""\
 #!/usr/sbin/nft -f
 # Written by boardcluster; `boardcluster up` writes it again.
@@ -53,8 +62,8 @@ table {_TABLE} {{
         ct state invalid drop
 
         # SSH, by IPv4 and IPv6
-        tcp dport {{ {", ".join(ports)} }} accept
-
+        {ssh}
+{own}
         # the cluster itself
         ip saddr @members tcp dport 1-65535 accept
 
@@ -73,3 +82,30 @@ table {_TABLE} {{
     }}
 }}
 """
+
+
+def _ssh_rules(networks: Sequence[str]) -> list[str]:
+    if not networks:
+        return ["tcp dport { SSH_PORT } accept"]
+    families = {"ip": 4, "ip6": 6}
+    rows = {
+        family: [row for row in networks if ip_network(row).version == version]
+        for family, version in families.items()
+    }
+    return [
+        f"{family} saddr {{ {', '.join(found)} }} tcp dport {{ SSH_PORT }} accept"
+        for family, found in rows.items()
+        if found
+    ]
+
+
+def _port_rules(ports: Sequence[str]) -> list[str]:
+    numbers = {
+        protocol: sorted({int(row.partition("/")[0]) for row in ports if row.endswith(protocol)})
+        for protocol in ("tcp", "udp")
+    }
+    return [
+        f"{protocol} dport {{ {', '.join(map(str, found))} }} accept"
+        for protocol, found in numbers.items()
+        if found
+    ]

@@ -24,10 +24,12 @@ from boardcluster.errors import (
     ClusterError,
     InstallError,
     LoginError,
+    UnreachableError,
 )
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import json_of
-from boardcluster.services.provision.resources import Resource, Tree, request_of
+from boardcluster.services.provision.node.guards import CONFIRM_SECONDS
+from boardcluster.services.provision.resources import Firewall, Resource, Tree, request_of
 
 __all__ = ["COPIES_AT_ONCE", "Change", "apply", "plan", "provision", "uninstall"]
 
@@ -56,6 +58,7 @@ _ERRORS: dict[str, type[BoardclusterError]] = {
 }
 
 _LOOK_SECONDS = 120.0
+_CONFIRM_SECONDS = 60.0
 _CHANGE_SECONDS = 5400.0
 """Packages come over the network, and a board's card writes slowly."""
 
@@ -109,8 +112,12 @@ def apply(
         CapacityError: it does not fit; nothing was changed.
     """
     request = _wanted(wanted, deep=deep)
-    changes, copies = _ask(remote, {"do": "apply", **request}, root, _CHANGE_SECONDS)
-    trees = [tree for tree in wanted if isinstance(tree, Tree) and tree.path in copies]
+    changes, answer = _ask(remote, {"do": "apply", **request}, root, _CHANGE_SECONDS)
+    if answer.get("confirms"):
+        _confirm_anew(remote, [row for row in wanted if isinstance(row, Firewall)], root)
+    trees = [
+        row for row in wanted if isinstance(row, Tree) and row.path in answer.get("copies", ())
+    ]
     for tree in trees:
         said(f"{remote.name}: copying {tree.path}")
         with copying or threading.Semaphore():
@@ -118,6 +125,20 @@ def apply(
     if trees:
         _ask(remote, {"do": "confirm", **_wanted(trees, deep=False)}, root, _LOOK_SECONDS)
     return changes
+
+
+def _confirm_anew(remote: Remote, wanted: Sequence[Resource], root: str) -> None:
+    """Confirm over a new connection: a firewall lets those go on that were there before it."""
+    remote.close()
+    try:
+        _ask(remote, {"do": "confirm", **_wanted(wanted, deep=False)}, root, _CONFIRM_SECONDS)
+    except UnreachableError as error:
+        raise UnreachableError(
+            f"{error.message}; its new firewall lets no new connection in, and is taken back"
+            f" {CONFIRM_SECONDS} s after it was loaded",
+            hint="look at ssh_from in [network] of cluster.toml, and at what is between you and"
+            f" {remote.name}",
+        ) from error
 
 
 def provision(
@@ -173,8 +194,8 @@ def _modules() -> list[tuple[str, str]]:
 
 def _ask(
     remote: Remote, request: dict[str, Any], root: str, timeout_seconds: float
-) -> tuple[list[Change], list[str]]:
-    """Send one request; return the changes, and the paths that are to be copied.
+) -> tuple[list[Change], dict[str, Any]]:
+    """Send one request; return the changes, and the whole answer.
 
     Raises:
         RemoteError: a login script of the node writes into its answer.
@@ -192,4 +213,4 @@ def _ask(
         Change(node=remote.name, words=row["words"], detail=row["detail"], remark=row["remark"])
         for row in answer["changes"]
     ]
-    return changes, answer.get("copies", [])
+    return changes, answer

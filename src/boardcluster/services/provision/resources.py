@@ -122,6 +122,10 @@ class Firewall:
     """The file it is loaded from."""
     content: str
     """Its rules, with SSH_PORT where the port stands by which the node is reached."""
+    open_ports: tuple[str, ...] = ()
+    """What it leaves open beside SSH: ``"53/udp"``."""
+    ssh_from: tuple[str, ...] = ()
+    """Networks that it lets in by SSH; empty for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,9 @@ class Board:
         self.steps = Steps()
         self.commands: list[list[str]] = []
         self.reachable = True
+        self.peer = "10.0.0.9"
+        self.guards: list[list[str]] = []
+        self.listeners = ""
         self.dpkg = {"python3": "installed", "libc6": "installed", "oldie": "config-files"}
         self.users: dict[str, SimpleNamespace] = {}
         self.groups: dict[str, SimpleNamespace] = {}
@@ -82,7 +85,8 @@ class Board:
             monkeypatch.setattr(module, "run", self.run)
         monkeypatch.setattr(os, "fsync", lambda _: None)  # slow, and nothing here loses power
         monkeypatch.setattr(manifest, "LOCK_SECONDS_MOST", 1.0)
-        monkeypatch.setattr(guards, "ssh_port", lambda: 2222)
+        monkeypatch.setattr(guards, "ssh_connection", lambda: (self.peer, 2222))
+        monkeypatch.setattr(guards, "start_guard", self.guards.append)
         monkeypatch.setattr(
             owners, "pwd", SimpleNamespace(getpwnam=lambda name: self.users_too()[name])
         )
@@ -104,10 +108,21 @@ class Board:
                 patch.setattr(os, name, self.steps.wrap(getattr(os, name)))
             yield
 
-    def ask(self, verb: str, wanted: list[Resource] | None = None, **fields: Any) -> dict[str, Any]:
+    def ask(
+        self,
+        verb: str,
+        wanted: list[Resource] | None = None,
+        *,
+        confirmed: bool = True,
+        **fields: Any,
+    ) -> dict[str, Any]:
         resources = [request_of(resource) for resource in wanted or []]
         request = {"do": verb, "root": str(self.root), "resources": resources, **fields}
-        return program.answer(request)
+        answer = program.answer(request)
+        if confirmed and answer.get("confirms"):  # as the driver does, over a new connection
+            again = program.answer({**request, "do": "confirm"})
+            answer |= {name: again[name] for name in again if name == "error"}
+        return answer
 
     def words(self, verb: str, wanted: list[Resource] | None = None, **fields: Any) -> list[str]:
         answer = self.ask(verb, wanted, **fields)
@@ -221,6 +236,9 @@ class Board:
         else:
             return (0, self.table) if self.table else (1, "No such file or directory")
         return 0, ""
+
+    def on_ss(self, *_: str) -> tuple[int, str]:
+        return 0, self.listeners
 
     # systemd
 

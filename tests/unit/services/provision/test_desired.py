@@ -120,8 +120,20 @@ def test_only_a_pi_without_the_controller_gets_the_word(spec: ClusterSpec) -> No
 
 
 def test_open_ports_are_opened_to_all(spec: ClusterSpec) -> None:
-    rules = only(Firewall, desired(spec, spec.nodes[1], PI, open_ports=[8080, 443])).content
-    assert "tcp dport { SSH_PORT, 443, 8080 } accept" in rules
+    network = replace(spec.network, open_ports=("8080/tcp", "53/udp", "443/tcp"))
+    own = replace(spec, network=network)
+    rules = only(Firewall, desired(own, own.nodes[1], PI)).content
+    assert "tcp dport { 443, 8080 } accept" in rules
+    assert "udp dport { 53 } accept" in rules
+
+
+def test_ssh_may_be_narrowed(spec: ClusterSpec) -> None:
+    network = replace(spec.network, ssh_from=("192.168.1.0/24", "10.0.0.9/32", "fd00::/8"))
+    own = replace(spec, network=network)
+    rules = only(Firewall, desired(own, own.nodes[1], PI)).content
+    assert "ip saddr { 192.168.1.0/24, 10.0.0.9/32 } tcp dport { SSH_PORT } accept" in rules
+    assert "ip6 saddr { fd00::/8 } tcp dport { SSH_PORT } accept" in rules
+    assert "        tcp dport { SSH_PORT } accept" not in rules
 
 
 def test_time_is_kept_by_what_is_there(spec: ClusterSpec) -> None:

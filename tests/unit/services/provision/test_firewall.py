@@ -44,7 +44,9 @@ def test_loading_it_replaces_what_was_loaded() -> None:
 
 @pytest.mark.skipif(shutil.which("nft") is None, reason="nftables is not installed here")
 def test_nft_understands_it() -> None:
-    rules = render_firewall(MEMBERS, open_ports=[443]).replace("SSH_PORT", "22")
+    rules = render_firewall(
+        MEMBERS, open_ports=["443/tcp", "53/udp"], ssh_from=["10.0.0.0/8", "fd00::/8"]
+    ).replace("SSH_PORT", "22")
     done = subprocess.run(
         ["unshare", "-rn", "nft", "-c", "-f", "-"],
         check=False,

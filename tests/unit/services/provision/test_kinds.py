@@ -1,7 +1,10 @@
 """Each kind of resource where it does not go smoothly."""
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -390,21 +393,85 @@ def test_rules_that_do_not_load_leave_the_former_ones(board: Board) -> None:
     assert board.words("apply", [TABLE])
 
 
+def test_rules_that_nobody_confirms_are_taken_back(board: Board, tmp_path: Path) -> None:
+    """The guard itself runs, with commands of its own, and at once."""
+    path = board.root / "etc/boardcluster/firewall.nft"
+    board.words("apply", [TABLE])
+    assert path.read_text() == "2222\n"
+    board.ask("apply", [replace(TABLE, content="SSH_PORT 7\n")], confirmed=False)
+    assert path.read_text() == board.table == "2222 7\n"
+
+    guard = board.guards[-1]
+    commands, said = tmp_path / "commands", tmp_path / "said"
+    commands.mkdir()
+    (commands / "nft").write_text(f'#!/bin/sh\necho "$@" >> {said}\n')
+    (commands / "nft").chmod(0o755)
+    at_once = ["0" if word == str(guards.CONFIRM_SECONDS) else word for word in guard]
+    run = partial(subprocess.run, check=False, env={"PATH": f"{commands}:{os.environ['PATH']}"})
+    assert run(at_once).returncode == 0
+    assert said.read_text() == f"-f {path}.loaded\n"
+    assert path.read_text() == "2222\n"
+    assert sorted(row.name for row in path.parent.glob("firewall*")) == ["firewall.nft"]
+    assert "was taken back" in board.error("confirm", [replace(TABLE, content="SSH_PORT 7\n")])
+    assert run(at_once).returncode == 0, "a guard of rules that were confirmed does nothing"
+    assert said.read_text().count("\n") == 1
+
+
+def test_first_rules_that_nobody_confirms_leave_no_table(board: Board, tmp_path: Path) -> None:
+    board.ask("apply", [TABLE], confirmed=False)
+    commands, said = tmp_path / "commands", tmp_path / "said"
+    commands.mkdir()
+    (commands / "nft").write_text(f'#!/bin/sh\necho "$@" >> {said}\n')
+    (commands / "nft").chmod(0o755)
+    at_once = ["0" if word == str(guards.CONFIRM_SECONDS) else word for word in board.guards[-1]]
+    subprocess.run(at_once, check=True, env={"PATH": f"{commands}:{os.environ['PATH']}"})
+    assert said.read_text() == "delete table inet boardcluster\n"
+    assert not (board.root / "etc/boardcluster/firewall.nft").exists()
+
+
+def test_rules_that_would_lock_the_driver_out_are_not_loaded(board: Board) -> None:
+    narrow = replace(TABLE, ssh_from=("192.168.1.0/24", "fd00::/8"))
+    message = board.error("apply", [narrow])
+    assert "leaves out 10.0.0.9, from where you are here" in message
+    assert board.table == ""
+    for peer in ("192.168.1.7", "::ffff:192.168.1.7", "fd00::7"):
+        board.peer = peer
+        board.words("apply", [narrow])
+    assert board.table == "2222\n"
+
+
+LISTENERS = """\
+udp UNCONN 0 0 0.0.0.0%wlan0:67 0.0.0.0:* users:(("dnsmasq",pid=1,fd=4))
+udp UNCONN 0 0 0.0.0.0:5353 0.0.0.0:* users:(("avahi-daemon",pid=1,fd=12))
+tcp LISTEN 0 32 0.0.0.0:53 0.0.0.0:* users:(("dnsmasq",pid=1,fd=7))
+tcp LISTEN 0 128 127.0.0.1:631 0.0.0.0:* users:(("cupsd",pid=1,fd=7))
+tcp LISTEN 0 128 [::1]:631 [::]:* users:(("cupsd",pid=1,fd=6))
+tcp LISTEN 0 128 [::]:2222 [::]:* users:(("sshd",pid=1,fd=4))
+"""
+
+
+def test_what_the_firewall_closes_is_said_before(board: Board) -> None:
+    board.listeners = LISTENERS
+    (words,) = board.words("plan", [TABLE])
+    assert "; it closes 53/tcp (dnsmasq), 67/udp (dnsmasq) to others" in words
+    (words,) = board.words("plan", [replace(TABLE, open_ports=("53/tcp", "67/udp"))])
+    assert words.startswith("loads the firewall: only SSH, 53/tcp, 67/udp and the cluster's own")
+    assert "closes" not in words
+
+
 def test_the_port_is_found_above_us(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
-        "from boardcluster.services.provision.node.guards import ssh_port; print(ssh_port())"
+        "from boardcluster.services.provision.node import guards; print(*guards.ssh_connection())"
     )
     source = str(Path(guards.__file__).parents[4])
-    import subprocess
-    import sys
 
     # As sudo does: the variable is there for a process above, not for ours.
     inner = ["env", "-u", "SSH_CONNECTION", sys.executable, "-c", program, source]
     shell = ["sh", "-c", '"$@"; true', "sh", *inner]
     env = {**os.environ, "SSH_CONNECTION": "198.18.0.2 50000 198.18.0.10 2022"}
     done = subprocess.run(shell, env=env, capture_output=True, text=True, check=True)
-    assert done.stdout == "2022\n"
+    assert done.stdout == "198.18.0.2 2022\n"
 
 
 def test_a_masked_service_stays_masked(board: Board) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import hashlib
 import os
+import pwd
 import re
+import subprocess
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from boardcluster.services.provision.node.files import FileKind
 from boardcluster.services.provision.node.kind import ResourceKind
-from boardcluster.services.provision.node.system import insist, run, write
+from boardcluster.services.provision.node.system import FailedError, insist, run, text_of, write
 
-__all__ = ["FirewallKind", "ServiceKind", "ssh_port"]
+__all__ = ["FirewallKind", "ServiceKind", "ssh_connection"]
 
 SSH_PORT = 22
 KEPT = ("LoadState", "UnitFileState", "ActiveState")
@@ -20,17 +25,50 @@ KEPT = ("LoadState", "UnitFileState", "ActiveState")
 TABLE = ("inet", "boardcluster")
 
 
+CONFIRM_SECONDS = 90
+"""So long new rules wait for a new connection, before they are taken back."""
+
+GUARD = """\
+left=$1
+while [ $left -gt 0 ] && [ -e "$2" ]; do sleep 1; left=$((left - 1)); done
+rm "$2" 2>/dev/null || exit 0
+if [ -s "$3.loaded" ]; then nft -f "$3.loaded"; else nft delete table inet boardcluster; fi
+if [ -e "$3.former" ]; then mv "$3.former" "$3"; else rm -f "$3"; fi
+rm -f "$3.loaded"
+"""
+"""Takes rules back that nobody confirmed by removing a file: after how many seconds, that file, and
+the file of the rules, beside which stands what was there and what was loaded before."""
+
+OWN_USER = "boardcluster"
+"""Who runs the cluster's own programs, which its members reach."""
+
+OWN_UDP = (68, 546, 5353)
+"""What the rules let through anyway: DHCP's answers and multicast DNS."""
+
+
 class FirewallKind(FileKind):
-    """The file of our nftables table, and the table as the kernel has it."""
+    """The file of our nftables table, and the table as the kernel has it.
+
+    New rules stay if the driver comes back over a new connection and says so. If it does not, what
+    was there before is loaded again, so that nobody is locked out.
+    """
+
+    confirmed_later = True
 
     def content(self) -> str:
         """Return the rules; the port by which we are here stays open, whichever it is."""
-        return super().content().replace("SSH_PORT", str(ssh_port() or SSH_PORT))
+        route = ssh_connection()
+        return super().content().replace("SSH_PORT", str(route[1] if route else SSH_PORT))
 
     def listing(self) -> str:
         """Return a digest of the loaded rules without counters; empty if there is no table."""
+        text = self.loaded()
+        return hashlib.sha256(text.encode()).hexdigest() if text else ""
+
+    def loaded(self) -> str:
+        """Return the loaded rules; empty if there is no table."""
         status, text = run(["nft", "-s", "list", "table", *TABLE])
-        return "" if status else hashlib.sha256(text.encode()).hexdigest()
+        return "" if status else text
 
     def is_wanted(self) -> bool:
         """Whether file and loaded rules are as wanted; those changed by hand are not."""
@@ -38,20 +76,88 @@ class FirewallKind(FileKind):
         return super().is_wanted() and bool(listing) and listing == self.noted("listing", "")
 
     def words(self) -> str:
-        """Say that the firewall is loaded, unless it is."""
+        """Say that the firewall is loaded, and what that cuts off, unless it is."""
         if not super().words():
             return ""
-        return "loads the firewall: only SSH and the cluster's own addresses get through"
+        opened = ", ".join(self.resource["open_ports"])
+        through = f"SSH, {opened} and the cluster's" if opened else "SSH and the cluster's"
+        words = f"loads the firewall: only {through} own addresses get through"
+        if cut := self.cut_off():
+            words += f"; it closes {', '.join(cut)} to others (open_ports leaves a port open)"
+        if forwards():
+            words += "; what this node forwards as a gateway is not touched"
+        return words
+
+    def cut_off(self) -> list[str]:
+        """Return what listens now and others could not reach any more, with its program."""
+        route = ssh_connection()
+        kept = {f"{route[1] if route else SSH_PORT}/tcp", *(f"{port}/udp" for port in OWN_UDP)}
+        kept |= set(self.resource["open_ports"])
+        return [row for row in listeners() if row.partition(" ")[0] not in kept]
 
     def do(self) -> str:
-        """Write the file, load it, and note what the kernel made of it."""
+        """Load the rules, and have them taken back unless they are confirmed."""
+        self.refuse_to_lock_out()
+        self.forget_pending()
+        loaded = self.loaded()
+        head = f"table {' '.join(TABLE)} {{}}\ndelete table {' '.join(TABLE)}\n"
+        write(f"{self.path}.loaded", (head + loaded if loaded else "").encode(), mode=0o600)
+        if former := text_of(self.path):
+            write(f"{self.path}.former", former.encode(), mode=self.mode())
+        pending = f"{self.path}.pending-{os.getpid()}"
+        write(pending, b"", mode=0o600)
         write(self.path, self.content().encode(), mode=self.mode())
-        insist(
-            ["nft", "-f", self.path],
-            hint="start a kernel that has nf_tables: `sudo apt-get upgrade`, then reboot",
-        )
+        start_guard(["sh", "-c", GUARD, "sh", str(CONFIRM_SECONDS), pending, self.path])
+        try:
+            insist(
+                ["nft", "-f", self.path],
+                hint="start a kernel that has nf_tables: `sudo apt-get upgrade`, then reboot",
+            )
+        except FailedError:
+            self.forget_pending()
+            raise
         self.note("listing", self.listing())
         return "" if self.node.systemd else "without systemd it is not loaded again after a restart"
+
+    def refuse_to_lock_out(self) -> None:
+        """Refuse rules that would not let the driver in."""
+        route, networks = ssh_connection(), self.resource["ssh_from"]
+        if not networks or route is None:
+            return
+        address = ip_address(route[0])
+        peer = getattr(address, "ipv4_mapped", None) or address
+        if not any(peer in ip_network(network) for network in networks):
+            raise FailedError(
+                f"ssh_from is {', '.join(networks)}, which leaves out {peer}, from where you are"
+                " here: the firewall would lock you out",
+                hint="add that address to ssh_from in [network] of cluster.toml",
+                kind="cluster",
+            )
+
+    def pending(self) -> list[str]:
+        """Return the marks of rules that wait for a confirmation; at most one."""
+        return sorted(glob.glob(f"{glob.escape(self.path)}.pending-*"))
+
+    def forget_pending(self) -> None:
+        """Give up what an earlier attempt left to wait; its guard then ends."""
+        for path in (*self.pending(), f"{self.path}.loaded", f"{self.path}.former"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+    def confirm(self) -> None:
+        """Keep the rules: this call came over a new connection."""
+        try:
+            (mark,) = self.pending()
+            os.unlink(mark)
+        except (ValueError, FileNotFoundError) as error:
+            raise FailedError(
+                f"the firewall was taken back: no new connection came through it within"
+                f" {CONFIRM_SECONDS} s",
+                hint="look at the network between you and the node, then run `boardcluster up`",
+                kind="cluster",
+            ) from error
+        self.forget_pending()
+        self.note("done", True)
 
     def back(self) -> str:
         """Say that the firewall is removed."""
@@ -59,13 +165,26 @@ class FirewallKind(FileKind):
 
     def undo(self) -> str:
         """Delete the table from the kernel, and restore the file."""
+        self.forget_pending()
         if self.listing():
             insist(["nft", "delete", "table", *TABLE])
         return super().undo()
 
 
-def ssh_port() -> int | None:
-    """Return the port of this machine by which we were reached, from sshd's own variable.
+def start_guard(argv: list[str]) -> None:
+    """Start what outlives this program, its session and its input."""
+    subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={"PATH": os.environ.get("PATH", os.defpath)},
+        start_new_session=True,
+    )
+
+
+def ssh_connection() -> tuple[str, int] | None:
+    """Return who reached this machine, and by which port of it, from sshd's own variable.
 
     sudo takes it out of our environment, so the processes above us are asked.
     """
@@ -75,12 +194,48 @@ def ssh_port() -> int | None:
             with open(f"/proc/{pid}/environ", "rb") as stream:
                 found = re.search(rb"(?:^|\0)SSH_CONNECTION=([^\0]*)", stream.read())
             if found:
-                return int(found[1].split()[3])
+                peer, _, _, port = found[1].decode().split()
+                return peer.partition("%")[0], int(port)
             with open(f"/proc/{pid}/stat", "rb") as stream:
                 pid = int(stream.read().rsplit(b")", 1)[1].split()[1])
         except (OSError, ValueError, IndexError):
             return None
     return None
+
+
+def listeners() -> list[str]:
+    """Return what listens on another address than the loopback: ``"53/udp (dnsmasq)"``."""
+    status, text = run(["ss", "-Hlntup"])
+    found: dict[str, str] = {}
+    for line in () if status else text.splitlines():
+        fields = line.split(None, 6)
+        if len(fields) < 6 or fields[0] not in ("tcp", "udp"):
+            continue
+        address, _, port = fields[4].rpartition(":")
+        if address.strip("[]").partition("%")[0].startswith(("127.", "::1", "::ffff:127.")):
+            continue
+        program = re.search(r'\(\("([^"]*)",pid=(\d+)', fields[6] if len(fields) > 6 else "")
+        if program is None or owner(program[2]) != OWN_USER:
+            found[f"{port}/{fields[0]}"] = f" ({program[1]})" if program else ""
+    order = sorted(found, key=lambda row: (int(row.partition("/")[0]), row))
+    return [f"{row}{found[row]}" for row in order]
+
+
+def owner(pid: str) -> str:
+    """Return the name of a process's user; empty if it has ended or its user has no name."""
+    try:
+        return pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
+    except (OSError, KeyError):
+        return ""
+
+
+def forwards() -> bool:
+    """Whether this machine passes packets of others on."""
+    try:
+        with open("/proc/sys/net/ipv4/ip_forward") as stream:
+            return stream.read().strip() == "1"
+    except OSError:
+        return False
 
 
 class ServiceKind(ResourceKind):

@@ -21,6 +21,9 @@ class ResourceKind:
     """
 
     copied_later = False
+    """Whether the driver copies it after the answer."""
+    confirmed_later = False
+    """Whether it is done only when the driver has come back and said so."""
 
     def __init__(self, node: Node, manifest: Manifest, resource: dict[str, Any]) -> None:
         self.node = node
@@ -75,6 +78,10 @@ class ResourceKind:
 
     def do(self) -> str:
         """Make it as wanted; return a remark, if any."""
+        raise NotImplementedError
+
+    def confirm(self) -> None:
+        """Check what came of it after the answer, and note that it is done."""
         raise NotImplementedError
 
     def back(self) -> str:

@@ -136,11 +136,12 @@ def _apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
                 changes.append(row)
                 if kind.is_unit:
                     units.append(kind)
-                elif not kind.copied_later:
+                elif not (kind.copied_later or kind.confirmed_later):
                     kind.note("done", True)
         _settle(node, units)
     copies = [kind.resource["path"] for kind, _ in todo if kind.copied_later]
-    return {"changes": changes, "copies": copies}
+    confirms = [kind.resource["path"] for kind, _ in todo if kind.confirmed_later]
+    return {"changes": changes, "copies": copies, "confirms": confirms}
 
 
 def _settle(node: Node, units: list[ResourceKind]) -> list[ResourceKind]:
@@ -163,12 +164,12 @@ def _begin(kind: ResourceKind) -> None:
 
 
 def _confirm(node: Node, request: dict[str, Any]) -> dict[str, Any]:
-    """Check what the driver copied."""
+    """Check what the driver copied, and keep what waits for it to come back."""
     with one_at_a_time(node):
         manifest = Manifest(node)
         for resource in request["resources"]:
             kind = _kind_of(node, manifest, resource)
-            if isinstance(kind, TreeKind) and kind.resumed:
+            if (kind.copied_later or kind.confirmed_later) and kind.resumed:
                 kind.confirm()
     return {"changes": []}
 
