@@ -17,7 +17,9 @@ from boardcluster.errors import BoardclusterError
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
 from boardcluster.remote.hostkeys import HostKey, learn, trust
 from boardcluster.remote.ssh import SshRemote, SshRoute
+from boardcluster.services.provision import provisioning
 from boardcluster.services.provision.desired import Ground, desired
+from boardcluster.services.provision.node.guards import CONFIRM_SECONDS
 from boardcluster.services.provision.provisioning import Change, apply, plan, uninstall
 from boardcluster.services.provision.resources import tree_of
 
@@ -42,7 +44,12 @@ def cluster(request: dict[str, Any]) -> ClusterSpec:
         kind="boards",
         engines="none",
         profile="default",
-        network=NetworkSpec(subnet=request["subnet"], link_bits_per_second=10**9),
+        network=NetworkSpec(
+            subnet=request["subnet"],
+            link_bits_per_second=10**9,
+            open_ports=tuple(request.get("open_ports", ())),
+            ssh_from=tuple(request.get("ssh_from", ())),
+        ),
         security=Security(request["security"]),
         nodes=nodes,
     )
@@ -63,8 +70,21 @@ def perform(request: dict[str, Any], remote: SshRemote) -> list[Change]:
     return apply(remote, wanted)
 
 
+def hurry(seconds: int) -> None:
+    """Have a firewall taken back after less time than a user gets."""
+    modules = provisioning._modules()
+    written = f"CONFIRM_SECONDS = {CONFIRM_SECONDS}\n"
+    assert any(written in text for _, text in modules)
+    made = [
+        (name, text.replace(written, f"CONFIRM_SECONDS = {seconds}\n")) for name, text in modules
+    ]
+    provisioning._modules = lambda: made  # type: ignore[assignment]
+
+
 def main() -> None:
     request = json.load(sys.stdin)
+    if "confirm_seconds" in request:
+        hurry(request["confirm_seconds"])
     name = request["node"]
     known_hosts = Path(request["known_hosts"])
     if not known_hosts.exists():
@@ -73,6 +93,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix=f"bc-{os.getpid()}-") as control:
         route = SshRoute(host=name, known_hosts=known_hosts, control=Path(control))
         remote = SshRemote(name, route, user="root", jobs="/run/boardcluster")
+        close = remote.close
+        if before := request.get("before_coming_back"):
+            remote.close = lambda: (close(), os.system(before))  # type: ignore[method-assign,assignment]
         try:
             answer: dict[str, Any] = {"changes": [asdict(row) for row in perform(request, remote)]}
         except BoardclusterError as error:

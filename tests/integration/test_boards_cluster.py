@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from boardcluster.services.provision.node.guards import CONFIRM_SECONDS
 from boardcluster.store.samples import read_telemetry
 from tests.boards import Boards
 from tests.waiting import wait_until
@@ -417,54 +416,6 @@ def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab)
     assert "nothing to change" in up.stderr
     assert "class-data" not in up.stderr
     assert "copying" not in up.stderr
-
-
-_KNOCK = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)"
-
-
-def test_ssh_may_be_narrowed_and_nobody_locks_himself_out(up: Lab) -> None:
-    path, address = up.home / "cluster.toml", up.boards.nodes[1].address
-    knock = [*up.boards.outside_prefix, sys.executable, "-c", _KNOCK, address, str(SSH_PORT)]
-
-    def answers() -> bool:
-        return subprocess.run(knock, check=False, capture_output=True).returncode == 0
-
-    text, rules = path.read_text(), up.on(1, "nft -s list table inet boardcluster")
-    assert answers()
-    path.write_text(text.replace("[network]", '[network]\nssh_from = ["203.0.113.0/24"]'))
-    up("up", code=7)
-    assert f"leaves out {up.boards.driver_address}, from where you are" in up.stderr
-    assert up.on(1, "nft -s list table inet boardcluster") == rules
-
-    door = f'[network]\nssh_from = ["{up.boards.driver_address}"]\nopen_ports = ["8125/udp"]'
-    path.write_text(text.replace("[network]", door))
-    up("up")
-    assert not answers()
-    assert "udp dport 8125 accept" in up.on(1, "nft list table inet boardcluster")
-    assert not up.on(1, "ls /etc/boardcluster/firewall.nft.*")
-    assert up.json("up", "--dry-run") == []
-
-    path.write_text(text)
-    up("up")
-    assert answers()
-    assert up.on(1, "nft -s list table inet boardcluster") == rules
-
-
-@pytest.mark.soak
-def test_a_firewall_whose_driver_does_not_come_back_is_taken_back(up: Lab) -> None:
-    path, rules = up.home / "cluster.toml", "nft -s list table inet boardcluster"
-    text, before = path.read_text(), up.on(1, rules)
-    path.write_text(text.replace("[network]", '[network]\nopen_ports = ["8125/udp"]'))
-    with up.start("up") as driver:
-        wait_until(lambda: "8125" in up.on(1, rules), seconds=60, what="the new rules")
-        driver.kill()
-    path.write_text(text)
-    if up.on(1, "ls /etc/boardcluster/firewall.nft.pending-*"):  # else it was confirmed already
-        wait_until(
-            lambda: up.on(1, rules) == before, seconds=CONFIRM_SECONDS + 30, what="the former rules"
-        )
-    up("up")
-    assert up.on(1, rules) == before
 
 
 def test_a_changed_host_key_stops_everything(up: Lab) -> None:

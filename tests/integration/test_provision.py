@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from tests.boards import BoardNode, Boards
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs_root
 
@@ -320,6 +321,52 @@ def test_the_firewall_lets_in_the_cluster_and_ssh_and_nobody_else(lab: Lab) -> N
         assert listener.stdout is not None
         listener.stdout.close()
         lab.words("uninstall")
+
+
+def test_ssh_may_be_narrowed_and_ports_opened_without_locking_anybody_out(lab: Lab) -> None:
+    address, driver = lab.boards.nodes[0].address, lab.boards.driver_address
+    refused = lab.ask("apply", ssh_from=["203.0.113.0/24"])
+    assert refused["error"] == "ClusterError"
+    assert f"leaves out {driver}, from where you are here" in refused["message"]
+    assert lab.on("nft list tables") == ""
+
+    (words,) = [row for row in lab.words("plan") if "firewall" in row]
+    lab.words("apply", ssh_from=[f"{driver}/32"], open_ports=["8125/udp"])
+    assert "only SSH and the cluster's" in words
+    assert not connects(lab.boards.outside_prefix, address, 22)
+    assert connects(lab.boards.driver_prefix, address, 22)
+    assert "udp dport 8125 accept" in lab.on("nft list table inet boardcluster")
+    assert lab.on("ls /etc/boardcluster") == "firewall.nft\nmanifest.json\n"
+    lab.words("uninstall")
+
+
+LIST = "nft -s list table inet boardcluster 2>&1 || true; cat /etc/boardcluster/firewall.nft"
+BLOCK = (
+    "nft 'add table inet block; add chain inet block out { type filter hook output priority 0; };"
+    " add rule inet block out ct state new tcp dport 22 drop'"
+)
+
+
+def test_rules_through_which_no_new_connection_comes_are_taken_back(lab: Lab) -> None:
+    """Once it is the network that keeps the driver from coming back, and once its end."""
+    lab.words("apply")
+    former = lab.on(LIST)
+    changed = {"open_ports": ["8125/udp"], "confirm_seconds": 3}
+    answer = lab.ask("apply", **changed, before_coming_back=BLOCK)
+    lab.boards.on_driver(["nft", "delete", "table", "inet", "block"])
+    assert answer["error"] == "UnreachableError"
+    assert "its new firewall lets no new connection in, and is taken back" in answer["message"]
+    wait_until(lambda: lab.on(LIST) == former, seconds=10, what="the former rules")
+
+    killed = lab.start("apply", **changed, before_coming_back="kill -9 $PPID")
+    assert killed.wait(60) == -signal.SIGKILL
+    killed.communicate()
+    assert "8125" in lab.on(LIST)
+    wait_until(lambda: lab.on(LIST) == former, seconds=10, what="the former rules")
+
+    assert len(lab.words("apply", open_ports=["8125/udp"])) == 1
+    assert "8125" in lab.on(LIST)
+    lab.words("uninstall")
 
 
 def test_the_port_by_which_we_came_stays_open(lab: Lab) -> None:

@@ -271,7 +271,7 @@ def start(folder: Path, **request: Any) -> ProcessRef:
         **request,
     }
     argv = ["python3", "-I", "-S", "-c", PROGRAM, json.dumps(wanted)]
-    return HERE.start(argv, log=str(folder / "log"), env={"MARK": "test-agent"})
+    return HERE.start(argv, log=str(folder / "log"), env={"MARK": str(folder)})
 
 
 def wait_until_ended(running: ProcessRef, folder: Path) -> None:
@@ -314,7 +314,7 @@ def test_the_agent_ends_by_itself_and_with_its_companion(tmp_path: Path) -> None
 
 def test_the_agent_is_found_by_its_mark(tmp_path: Path) -> None:
     running = start(tmp_path, interval_seconds=30)
-    mark = {"do": "end_marked", "mark": "MARK=test-agent", "grace_seconds": 10}
+    mark = {"do": "end_marked", "mark": f"MARK={tmp_path}", "grace_seconds": 10}
     assert rpc(HERE, mark) == {"ended": 1}
     assert not processes(HERE, [running])[0].alive
 
