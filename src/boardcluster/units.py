@@ -31,6 +31,7 @@ __all__ = [
     "parse_duration",
     "parse_rate",
     "parse_size",
+    "parse_size_with_unit",
 ]
 
 KIB = 2**10

@@ -86,7 +86,7 @@ class Board:
         monkeypatch.setattr(os, "fsync", lambda _: None)  # slow, and nothing here loses power
         monkeypatch.setattr(manifest, "LOCK_SECONDS_MOST", 1.0)
         monkeypatch.setattr(guards, "ssh_connection", lambda: (self.peer, 2222))
-        monkeypatch.setattr(guards, "start_guard", self.guards.append)
+        monkeypatch.setattr(guards, "start_alone", self.guards.append)
         monkeypatch.setattr(
             owners, "pwd", SimpleNamespace(getpwnam=lambda name: self.users_too()[name])
         )

@@ -8,15 +8,21 @@ import hashlib
 import os
 import pwd
 import re
-import subprocess
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 from boardcluster.services.provision.node.files import FileKind
 from boardcluster.services.provision.node.kind import ResourceKind
-from boardcluster.services.provision.node.system import FailedError, insist, run, text_of, write
+from boardcluster.services.provision.node.system import (
+    FailedError,
+    insist,
+    run,
+    start_alone,
+    text_of,
+    write,
+)
 
-__all__ = ["FirewallKind", "ServiceKind", "ssh_connection"]
+__all__ = ["CONFIRM_SECONDS", "FirewallKind", "ServiceKind", "ssh_connection"]
 
 SSH_PORT = 22
 KEPT = ("LoadState", "UnitFileState", "ActiveState")
@@ -84,7 +90,7 @@ class FirewallKind(FileKind):
         words = f"loads the firewall: only {through} own addresses get through"
         if cut := self.cut_off():
             words += f"; it closes {', '.join(cut)} to others (open_ports leaves a port open)"
-        if forwards():
+        if _forwards():
             words += "; what this node forwards as a gateway is not touched"
         return words
 
@@ -93,7 +99,7 @@ class FirewallKind(FileKind):
         route = ssh_connection()
         kept = {f"{route[1] if route else SSH_PORT}/tcp", *(f"{port}/udp" for port in OWN_UDP)}
         kept |= set(self.resource["open_ports"])
-        return [row for row in listeners() if row.partition(" ")[0] not in kept]
+        return [row for row in _listeners() if row.partition(" ")[0] not in kept]
 
     def do(self) -> str:
         """Load the rules, and have them taken back unless they are confirmed."""
@@ -107,7 +113,7 @@ class FirewallKind(FileKind):
         pending = f"{self.path}.pending-{os.getpid()}"
         write(pending, b"", mode=0o600)
         write(self.path, self.content().encode(), mode=self.mode())
-        start_guard(["sh", "-c", GUARD, "sh", str(CONFIRM_SECONDS), pending, self.path])
+        start_alone(["sh", "-c", GUARD, "sh", str(CONFIRM_SECONDS), pending, self.path])
         try:
             insist(
                 ["nft", "-f", self.path],
@@ -171,18 +177,6 @@ class FirewallKind(FileKind):
         return super().undo()
 
 
-def start_guard(argv: list[str]) -> None:
-    """Start what outlives this program, its session and its input."""
-    subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={"PATH": os.environ.get("PATH", os.defpath)},
-        start_new_session=True,
-    )
-
-
 def ssh_connection() -> tuple[str, int] | None:
     """Return who reached this machine, and by which port of it, from sshd's own variable.
 
@@ -203,7 +197,7 @@ def ssh_connection() -> tuple[str, int] | None:
     return None
 
 
-def listeners() -> list[str]:
+def _listeners() -> list[str]:
     """Return what listens on another address than the loopback: ``"53/udp (dnsmasq)"``."""
     status, text = run(["ss", "-Hlntup"])
     found: dict[str, str] = {}
@@ -215,13 +209,13 @@ def listeners() -> list[str]:
         if address.strip("[]").partition("%")[0].startswith(("127.", "::1", "::ffff:127.")):
             continue
         program = re.search(r'\(\("([^"]*)",pid=(\d+)', fields[6] if len(fields) > 6 else "")
-        if program is None or owner(program[2]) != OWN_USER:
+        if program is None or _owner(program[2]) != OWN_USER:
             found[f"{port}/{fields[0]}"] = f" ({program[1]})" if program else ""
     order = sorted(found, key=lambda row: (int(row.partition("/")[0]), row))
     return [f"{row}{found[row]}" for row in order]
 
 
-def owner(pid: str) -> str:
+def _owner(pid: str) -> str:
     """Return the name of a process's user; empty if it has ended or its user has no name."""
     try:
         return pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
@@ -229,7 +223,7 @@ def owner(pid: str) -> str:
         return ""
 
 
-def forwards() -> bool:
+def _forwards() -> bool:
     """Whether this machine passes packets of others on."""
     try:
         with open("/proc/sys/net/ipv4/ip_forward") as stream:

@@ -20,6 +20,7 @@ __all__ = [
     "look_at_file",
     "restore_file",
     "run",
+    "start_alone",
     "sync_folder",
     "tail",
     "text_of",
@@ -94,6 +95,18 @@ def insist(argv: list[str], *, hint: str = "", timeout_seconds: float = 120.0) -
     if status:
         raise FailedError(f"`{' '.join(argv[:3])}` failed: {tail(text)}", hint=hint)
     return text
+
+
+def start_alone(argv: list[str]) -> None:
+    """Start what outlives this program, its session and its input."""
+    subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={"PATH": os.environ.get("PATH", os.defpath)},
+        start_new_session=True,
+    )
 
 
 def sync_folder(path: str) -> None:
