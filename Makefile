@@ -46,7 +46,7 @@ lint: dev
 	@$(BIN)/mypy
 
 unit: dev
-	@$(PYTEST) tests/unit -n 2
+	@$(PYTEST) tests/unit -n 3
 
 tidy: dev
 	@$(PYTEST) tests/tidy -n 2
