@@ -466,6 +466,9 @@ class Campaign:
     """Most measured runs of a cell with a precision; 0 without one."""
     comparisons: tuple[DeclaredComparison, ...] = ()
     """What it was run to compare, as its file declares it; all else is exploratory."""
+    file_sha256: str = ""
+    """SHA-256 of the bytes of its campaign file, stored with the plan and so before the first run;
+    empty for a single command, and in campaigns from before it was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["HIDDEN", "names_secret", "redact"]
+__all__ = ["HIDDEN", "SECRET_MARKS", "hide_secrets", "names_secret", "redact"]
 
 HIDDEN = "(hidden)"
 _SECRET = re.compile(
@@ -32,6 +32,50 @@ _IN_TEXT = (
         rf"""(?P<kept>["'][^"']*(?:{_SECRET.pattern})[^"']*["']\s*:\s*["'])[^"']*""", re.IGNORECASE
     ),
 )
+_WORDS = r"pass(?:word|wd|phrase)|pwd|secret|token|credential"
+_KEYS = r"(?:api|account|access|private|shared|storage|signing|subscription)[-_. ]?key"
+_KEY_BLOCK = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
+_IN_FILES = (
+    # NAME=VALUE of environments, properties and logs.
+    re.compile(
+        rf"(?P<kept>[\w.-]*(?:{_WORDS}|signature|{_KEYS})[\w.-]*=)"
+        r"(?!\(hidden\)|(?:true|false|null|none)\b)[^\s\"'<>,;&]+",
+        re.IGNORECASE,
+    ),
+    # NAME = "VALUE" of TOML and shells.
+    re.compile(
+        rf"""(?P<kept>[\w.-]*(?:{_WORDS}|signature|{_KEYS})[\w.-]*["']?\s{{0,2}}=\s{{0,2}}"""
+        r"""(?P<quote>["']))(?:(?!(?P=quote)).)+""",
+        re.IGNORECASE,
+    ),
+    # "password: VALUE"; a class of Java, as in "token.Token: message", has a dot before it.
+    re.compile(
+        rf"(?P<kept>(?<![\w.$-])(?:[a-z]+[_-])*(?:{_WORDS}|{_KEYS})s?\s*:\s+)"
+        r"(?!\(hidden\)|(?:true|false|null|none)\b)[^\s\"'<>,;&]+",
+        re.IGNORECASE,
+    ),
+    # A property of a configuration in XML.
+    re.compile(
+        rf"(?P<kept><name>[^<]*(?:{_WORDS}|signature|{_KEYS})[^<]*</name>\s*<value>)[^<]+",
+        re.IGNORECASE,
+    ),
+    # Tokens that begin with the mark of who gives them out, JSON web tokens (RFC 7519), and the
+    # keys of OpenSSH (RFC 4253, section 6.6), public ones too: they name a person.
+    re.compile(
+        r"(?P<kept>)(?<![A-Za-z0-9])(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+        r"|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|hf_\w{20,}"
+        r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
+    ),
+    re.compile(r"(?P<kept>\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+) )AAAA[\w+/=]+(?: \S+@\S+)?"),
+)
+SECRET_MARKS = (
+    *("pass", "pwd", "secret", "token", "credential", "signature", "bearer ", "basic ", "key"),
+    *("://", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "akia", "asia", "xox", "aiza"),
+    *("hf_", "eyj", "ssh-", "ecdsa-", "sig=", "code="),
+)
+"""Lower-case text near every secret that ``hide_secrets`` knows: without any, there is none."""
 _LOGIN = re.compile(r"^(?P<kept>[^:]+:).+$", re.DOTALL)
 _LOGINS = frozenset({"-u", "-U", "--user", "--login", "--proxy-user"})
 
@@ -65,6 +109,19 @@ def redact(arguments: Sequence[str]) -> tuple[str, ...]:
             shown.append(_hide_in_text(_hide_value(f"{name}{separator}{value}")))
         before = argument
     return tuple(shown)
+
+
+def hide_secrets(text: str) -> str:
+    """Return the text of a file or of a log in which what looks like a secret is hidden.
+
+    Besides what ``redact`` finds in addresses, tokens and JSON: ``NAME=VALUE`` and ``NAME: VALUE``,
+    properties in XML, private keys, keys of OpenSSH, and tokens that are known by how they begin.
+    """
+    if "-----BEGIN" in text:
+        text = _KEY_BLOCK.sub(HIDDEN, text)
+    for pattern in (*_IN_TEXT, *_IN_FILES):
+        text = pattern.sub(rf"\g<kept>{HIDDEN}", text)
+    return text
 
 
 def _hide_in_text(text: str) -> str:

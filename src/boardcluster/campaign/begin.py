@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -149,6 +150,8 @@ class CampaignRequest:
     """How to begin."""
     retry_failed: bool = False
     """Whether continuing runs failed trials again."""
+    file_bytes: bytes = b""
+    """The campaign file as it is now; empty without one. A new campaign keeps it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,6 +360,7 @@ def new_campaign(
     campaign_id: str,
     texts: Callable[[Trial], Dataset],
     spec_sha256: str,
+    file_bytes: bytes = b"",
 ) -> Campaign:
     """Return the record of a campaign; its text is named where all trials read the same one.
 
@@ -367,6 +371,7 @@ def new_campaign(
         campaign_id: its id.
         texts: returns the prepared text of a trial.
         spec_sha256: digest of what its file means.
+        file_bytes: the file; empty without one.
 
     Raises:
         ValueError: no seed was drawn.
@@ -391,4 +396,5 @@ def new_campaign(
         precision=spec.precision,
         repetitions_max=spec.repetitions_max,
         comparisons=spec.comparisons,
+        file_sha256=hashlib.sha256(file_bytes).hexdigest() if file_bytes else "",
     )

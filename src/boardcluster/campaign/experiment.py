@@ -86,6 +86,8 @@ class Checked:
 
     campaign: CampaignSpec
     """The campaign."""
+    file_bytes: bytes
+    """Its file."""
     stands: tuple[Stand, ...]
     """Its twins in order."""
     columns: tuple[str, ...]
@@ -124,11 +126,11 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
         BoardclusterError: with all that is wrong.
     """
     found: list[BoardclusterError] = []
-    campaign: CampaignSpec | None = None
+    request: CampaignRequest | None = None
     specs: dict[Path, ClusterSpec] = {}
     published: list[tuple[PublishedSpec, PaperResult]] = []
     with _noting(found):
-        campaign = campaign_file(experiment.campaign).spec
+        request = campaign_file(experiment.campaign)
     for file in experiment.twins:
         with _noting(found):
             specs[file] = read_twin(file)
@@ -136,8 +138,9 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
         with _noting(found, row.place):
             published.append((row, _cited(row)))
     _refuse(found)
-    if campaign is None:
+    if request is None:
         raise RuntimeError("no campaign, though nothing was wrong with it")
+    campaign = request.spec
     homes = _homes(specs, root, found)
     stands = []
     for file, spec in specs.items():
@@ -150,6 +153,7 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     _refuse(found)
     return Checked(
         campaign=campaign,
+        file_bytes=request.file_bytes,
         stands=tuple(stands),
         columns=_columns(experiment, campaign, stands),
         published=tuple(row for _, row in published),
@@ -366,7 +370,7 @@ def _check_cited(
 
 
 def run_stand(
-    stand: Stand, campaign: CampaignSpec, *, cache: Path, follow: Follower, keep: bool
+    stand: Stand, checked: Checked, *, cache: Path, follow: Follower, keep: bool
 ) -> tuple[Result, ...]:
     """Run what is left on a twin; whatever happens, it is down afterwards.
 
@@ -376,7 +380,11 @@ def run_stand(
     if stand.campaign is not None and not stand.left:
         with Store.open(stand.home, read_only=True) as store:
             return store.results(stand.campaign.id)
-    request = CampaignRequest(spec=campaign, start=Start.RESUME if stand.campaign else Start.NEW)
+    request = CampaignRequest(
+        spec=checked.campaign,
+        file_bytes=checked.file_bytes,
+        start=Start.RESUME if stand.campaign else Start.NEW,
+    )
     own_data = keep or (stand.home / "nodes").exists()  # what was there is the user's
     place_twin(stand.spec, stand.file, stand.home)
     try:

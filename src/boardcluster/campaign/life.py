@@ -296,8 +296,9 @@ def _store_plan(
         campaign_id=work.planned[0].campaign_id,
         texts=texts,
         spec_sha256=spec_digest(request.spec, spec),
+        file_bytes=request.file_bytes,
     )
-    store.add_campaign(campaign, work.planned)
+    store.add_campaign(campaign, work.planned, file_bytes=request.file_bytes)
     return campaign
 
 

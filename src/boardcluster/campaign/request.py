@@ -71,6 +71,7 @@ def campaign_file(
         only=only,
         start=start,
         retry_failed=retry_failed,
+        file_bytes=path.read_bytes(),
     )
 
 

@@ -75,7 +75,7 @@ def command(
         reporter.line(f"twin {stand.name}: {_left_words(stand)}{rest}")
         try:
             results[stand.name] = run_stand(
-                stand, checked.campaign, cache=cache_folder(cache), follow=reporter, keep=keep
+                stand, checked, cache=cache_folder(cache), follow=reporter, keep=keep
             )
         except CapacityError:  # of this machine, so the next twin would fail, too
             raise

@@ -14,6 +14,7 @@ running in the database and ended in its file, or a campaign that only its file 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import logging
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,10 +46,13 @@ from boardcluster.store.files import (
     AttemptFile,
     CampaignFile,
     attempt_path,
+    campaign_file_path,
     campaign_path,
     check_id,
     read_record,
+    replacing,
     write_record,
+    write_temporary_bytes,
 )
 from boardcluster.store.local_disk import require_local_disk
 from boardcluster.store.migrations import transaction
@@ -138,13 +142,26 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def add_campaign(self, campaign: Campaign, trials: Sequence[Trial]) -> None:
+    def add_campaign(
+        self, campaign: Campaign, trials: Sequence[Trial], *, file_bytes: bytes = b""
+    ) -> None:
         """Store a campaign with all its planned trials, or nothing.
+
+        Args:
+            campaign: the campaign.
+            trials: its trials.
+            file_bytes: the campaign file that it is of; empty for a single command.
 
         Raises:
             EmptySelectionError: there are no trials.
-            StoreError: an id is taken or not usable, or a trial belongs to another campaign.
+            StoreError: an id is taken or not usable, a trial belongs to another campaign, or the
+                file is not the one that the campaign names by its digest.
         """
+        if campaign.file_sha256 != (hashlib.sha256(file_bytes).hexdigest() if file_bytes else ""):
+            raise StoreError(
+                f"the campaign file is not the one of campaign {campaign.id}",
+                hint="report this: the driver broke the store's rules",
+            )
         if not trials:
             raise EmptySelectionError(
                 f"campaign {campaign.id} has no trials", hint="select at least one workload"
@@ -157,6 +174,10 @@ class Store:
             record = CampaignFile(campaign=campaign, trials=tuple(trials))
             if path.exists() and read_record(CampaignFile, path) != record:
                 raise StoreError(f"not in the store: {path}", hint=REBUILD_HINT)
+            if file_bytes:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(campaign_file_path(self._home, campaign.id)) as temporary:
+                    write_temporary_bytes(temporary, file_bytes)
             write_record(path, record)
 
     def add_trials(self, campaign_id: str, trials: Sequence[Trial]) -> None:
@@ -186,6 +207,19 @@ class Store:
         """The campaigns of a ``campaign.toml`` of that name, oldest first; often none or one."""
         with translated(self._path):
             return rows.select_campaigns(self._connection, name=name)
+
+    def campaign_file(self, campaign_id: str) -> bytes | None:
+        """Return the campaign file that a campaign was begun with; None if it has none.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        try:
+            return campaign_file_path(self._home, campaign_id).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(str(error), hint="check who may read it") from error
 
     def trials(self, campaign_id: str) -> tuple[Trial, ...]:
         """The trials of a campaign in run order.

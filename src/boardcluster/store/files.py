@@ -5,6 +5,7 @@ are what a damaged database is rebuilt from.
 
     <home>/store.sqlite
     <home>/campaigns/<campaign id>.json            campaign, trials
+    <home>/campaigns/<campaign id>.toml            its campaign file, as it was when it began
     <home>/attempts/<trial id>/<number>/           the attempt's raw artefacts
     <home>/attempts/<trial id>/<number>/attempt.json   campaign, trial, attempt, measurement
     <home>/attempts/<trial id>/<number>/telemetry.npz  the samples of every node
@@ -33,6 +34,7 @@ __all__ = [
     "AttemptFile",
     "CampaignFile",
     "attempt_path",
+    "campaign_file_path",
     "campaign_path",
     "check_id",
     "put_in_place",
@@ -41,16 +43,17 @@ __all__ = [
     "sync_folder",
     "write_record",
     "write_temporary",
+    "write_temporary_bytes",
 ]
 
 DATABASE_NAME = "store.sqlite"
 TELEMETRY_NAME = "telemetry.npz"
 POWER_NAME = "power.json"
-_FORMAT = 6
-_READABLE = (1, 2, 3, 4, 5, 6)
+_FORMAT = 7
+_READABLE = (1, 2, 3, 4, 5, 6, 7)
 """Earlier formats lack fields, which take the records' defaults: 1 those of campaign files, 2 those
 of verdicts and energy, 3 those of emulated boards, 4 settings of the engines, 5 starts of the
-cluster, precisions and declared comparisons."""
+cluster, precisions and declared comparisons, 6 digests of campaign files."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 
@@ -100,6 +103,11 @@ def campaign_path(home: Path, campaign_id: str) -> Path:
     return home / "campaigns" / f"{check_id(campaign_id)}.json"
 
 
+def campaign_file_path(home: Path, campaign_id: str) -> Path:
+    """Path of the campaign file that a campaign was begun with."""
+    return home / "campaigns" / f"{check_id(campaign_id)}.toml"
+
+
 def attempt_path(home: Path, trial_id: str, number: int) -> Path:
     """Path of an attempt's file; its folder holds the attempt's raw artefacts."""
     return home / "attempts" / check_id(trial_id) / str(number) / "attempt.json"
@@ -136,8 +144,13 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_temporary(temporary: Path, text: str) -> None:
     """Write a file that nobody reads yet, down to the disk."""
-    with temporary.open("w", encoding="ascii") as stream:
-        stream.write(text)
+    write_temporary_bytes(temporary, text.encode("ascii"))
+
+
+def write_temporary_bytes(temporary: Path, content: bytes) -> None:
+    """Write a file of any content that nobody reads yet, down to the disk."""
+    with temporary.open("wb") as stream:
+        stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
 

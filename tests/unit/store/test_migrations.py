@@ -33,6 +33,7 @@ ENDED = "2026-08-01T12:00:31+00:00"
 NEW = {
     "campaign": (
         *("name", "spec_sha256", "starts", "precision", "repetitions_max", "comparisons"),
+        "file_sha256",
     ),
     "trial": (
         *("concurrency", "replication", "checksum", "master", "warm_up", "input", "parameters"),
@@ -197,7 +198,7 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
         connection.execute(f"ALTER TABLE probe_runs DROP COLUMN {name}")
     for name in (*LATER, "start"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {name}")
-    for name in ("starts", "precision", "repetitions_max", "comparisons"):
+    for name in ("starts", "precision", "repetitions_max", "comparisons", "file_sha256"):
         connection.execute(f"ALTER TABLE campaigns DROP COLUMN {name}")
     connection.execute("ALTER TABLE attempts DROP COLUMN start_id")
     connection.execute("DELETE FROM migrations WHERE name >= '0005_twins'")
@@ -243,7 +244,7 @@ def test_files_of_the_first_format_are_read_with_defaults(
     end = attempt_path(tmp_path, old_trials[0].id, 1)
     for path in (plan, end):
         body = json.loads(path.read_text())
-        assert body["format"] == 6
+        assert body["format"] == 7
         record = body["record"]
         for part in (record["campaign"], *record.get("trials", ()), record.get("trial", {})):
             for name in (*NEW["campaign"], *NEW["trial"]):

@@ -1,0 +1,1 @@
+"""Bundles: what others need to check results, in one file; written from a store, and read."""

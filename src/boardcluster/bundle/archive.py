@@ -1,0 +1,338 @@
+"""The one file of a bundle: a ZIP archive that is the same for the same content, and safe to read.
+
+Entries are compressed by whoever has them in hand, on every core, and only put together here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Self
+
+from boardcluster import __version__
+from boardcluster.bundle.layout import BUNDLE_FORMAT, INFO, MANIFEST, BundleInfo
+from boardcluster.errors import InputError, StoreError
+from boardcluster.foreign import visible
+from boardcluster.store import from_json, to_json
+from boardcluster.store.codec import JsonValue
+
+__all__ = ["BundleReader", "BundleWriter", "PackedFile", "info_bytes", "pack"]
+
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that an entry may have; a real one would make each archive another one."""
+_MODE = (stat.S_IFREG | 0o644) << 16
+_LEVEL = 6
+_UNIX = 3
+_FILES_MOST = 5_000_000
+_FILE_BYTES_MOST = 16 << 30
+_WHOLE_BYTES_MOST = 512 << 30
+_SMALL_BYTES_MOST = 64 << 20
+"""Of files that are read whole: records, the manifest of a thousand runs takes 5 MB."""
+_MANIFEST_BYTES_MOST = 1 << 30
+_NAME_MOST = 1000
+_CHUNK_BYTES = 1 << 20
+_LINE = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>.+)")
+_AGAIN = "get it again from where it was published"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedFile:
+    """A file as an archive holds it."""
+
+    name: str
+    """Its path in the archive."""
+    size_bytes: int
+    """Of its content."""
+    crc: int
+    """CRC-32 of its content."""
+    sha256: str
+    """Digest of its content."""
+    deflated: bool
+    """Whether it is compressed; else it would not get smaller."""
+    data: bytes
+    """As it is in the archive."""
+
+
+def pack(name: str, content: bytes) -> PackedFile:
+    """Compress a file for an archive."""
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    smaller = compressor.compress(content) + compressor.flush()
+    deflated = len(smaller) < len(content)
+    return PackedFile(
+        name=name,
+        size_bytes=len(content),
+        crc=zlib.crc32(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        deflated=deflated,
+        data=smaller if deflated else content,
+    )
+
+
+def info_bytes(info: BundleInfo) -> bytes:
+    """Return the content of ``bundle.json``."""
+    body = {"format": BUNDLE_FORMAT, "bundle": to_json(info)}
+    return (json.dumps(body, indent=1) + "\n").encode()
+
+
+class BundleWriter:
+    """Writes an archive; ``finish`` adds the manifest.
+
+    Args:
+        stream: where to, at its beginning.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._archive = zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED)
+        self._digests: dict[str, str] = {}
+
+    def add(self, packed: PackedFile) -> None:
+        """Add a file.
+
+        Raises:
+            ValueError: there is one of that name.
+        """
+        if packed.name in self._digests:
+            raise ValueError(f"{packed.name} is in the bundle already")
+        self._digests[packed.name] = packed.sha256
+        self._write(packed)
+
+    def finish(self) -> str:
+        """Add the manifest, and close; return its SHA-256, which stands for the whole bundle."""
+        lines = [f"{digest}  {name}\n" for name, digest in sorted(self._digests.items())]
+        manifest = "".join(lines).encode()
+        entry = _entry(MANIFEST)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        self._archive.writestr(entry, manifest)
+        self._archive.close()
+        return hashlib.sha256(manifest).hexdigest()
+
+    def _write(self, packed: PackedFile) -> None:
+        """Write an entry whose content is compressed already; zipfile itself cannot."""
+        archive, stream = self._archive, self._archive.fp
+        if stream is None:
+            raise ValueError("the bundle is finished")
+        entry = _entry(packed.name)
+        entry.compress_type = zipfile.ZIP_DEFLATED if packed.deflated else zipfile.ZIP_STORED
+        entry.CRC, entry.file_size = packed.crc, packed.size_bytes
+        entry.compress_size = len(packed.data)
+        entry.header_offset = archive.start_dir
+        stream.seek(archive.start_dir)
+        stream.write(entry.FileHeader())
+        stream.write(packed.data)
+        archive.start_dir = stream.tell()
+        archive.filelist.append(entry)
+        archive.NameToInfo[entry.filename] = entry
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _MOMENT)
+    entry.create_system = _UNIX
+    entry.external_attr = _MODE
+    return entry
+
+
+class BundleReader:
+    """Reads an archive that anybody may have made; ``open`` returns one.
+
+    Nothing is read from it that its manifest does not name, and nothing is given out whose SHA-256
+    is not the one that the manifest says.
+
+    Attributes:
+        info: what the bundle says of itself.
+        sha256: SHA-256 of its manifest, which stands for the whole bundle.
+    """
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self._path = path
+        self._archive = archive
+        self._entries = _checked_entries(path, archive)
+        # First, as the layout of a later version may be another one.
+        self.info = self._read_info()
+        self._digests, self.sha256 = self._read_manifest()
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> Iterator[Self]:
+        """Open a bundle for the block.
+
+        Raises:
+            InputError: there is no such file, it is no bundle, of a newer version, or was changed.
+        """
+        try:
+            with zipfile.ZipFile(path) as archive:
+                yield cls(path, archive)
+        except FileNotFoundError as error:
+            raise InputError(f"{path}: no such file", hint="name a bundle") from error
+        except zipfile.BadZipFile as error:
+            raise InputError(
+                f"{path} is not a bundle, or is damaged: {error}", hint=_AGAIN
+            ) from error
+        except (NotImplementedError, zlib.error, EOFError) as error:
+            raise InputError(f"{path} is damaged: {error}", hint=_AGAIN) from error
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The path of every file but the manifest, sorted."""
+        return tuple(sorted(self._digests))
+
+    def size_bytes(self, name: str) -> int:
+        """Size of a file."""
+        return self._entries[name].file_size
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a small file.
+
+        Raises:
+            InputError: it was changed, is not there, or is too large.
+        """
+        if name not in self._digests:
+            raise InputError(f"{self._path} has no {name}", hint=_AGAIN)
+        content = self._whole(name, _SMALL_BYTES_MOST)
+        self._compare(name, hashlib.sha256(content).hexdigest())
+        return content
+
+    def copy(self, name: str, write: Callable[[bytes], object] | None = None) -> None:
+        """Read a file of any size and compare it with the manifest; give its parts to a function.
+
+        Raises:
+            InputError: it was changed.
+        """
+        digest = hashlib.sha256()
+        with self._archive.open(self._entries[name]) as stream:
+            while part := stream.read(_CHUNK_BYTES):
+                digest.update(part)
+                if write is not None:
+                    write(part)
+        self._compare(name, digest.hexdigest())
+
+    def _compare(self, name: str, found: str) -> None:
+        if found != self._digests[name]:
+            raise InputError(
+                f"{self._path} was changed: {name} has the SHA-256\n{found}, and the manifest says"
+                f"\n{self._digests[name]}",
+                hint=_AGAIN,
+            )
+
+    def _whole(self, name: str, most_bytes: int) -> bytes:
+        entry = self._entries.get(name)
+        if entry is None:
+            raise InputError(f"{self._path} is not a bundle: it has no {name}", hint=_AGAIN)
+        if entry.file_size > most_bytes:
+            raise InputError(
+                f"{self._path}: {name} is larger than {most_bytes} bytes, which none is", hint=_AGAIN
+            )
+        return self._archive.read(entry)
+
+    def _read_info(self) -> BundleInfo:
+        content = self._whole(INFO, _SMALL_BYTES_MOST)
+        try:
+            body: JsonValue = json.loads(content)
+        except ValueError as error:
+            raise InputError(f"{self._path}: {INFO} is not JSON: {error}", hint=_AGAIN) from error
+        found = body.get("format") if isinstance(body, dict) else None
+        if not isinstance(body, dict) or not isinstance(found, int) or found < 1:
+            raise InputError(f"{self._path}: {INFO} has no format", hint=_AGAIN)
+        if found > BUNDLE_FORMAT:
+            about = body.get("bundle")
+            wrote = about.get("boardcluster", "?") if isinstance(about, dict) else "?"
+            raise InputError(
+                f"{self._path} is from a newer version: its format is {found}, written by "
+                f"boardcluster {visible(str(wrote))[:40]}; this is {__version__}, which reads "
+                f"format {BUNDLE_FORMAT}",
+                hint="install that version of boardcluster, or a newer one",
+            )
+        try:
+            return from_json(BundleInfo, body.get("bundle"))
+        except StoreError as error:
+            raise InputError(f"{self._path}: {INFO}: {error.message}", hint=_AGAIN) from error
+
+    def _read_manifest(self) -> tuple[Mapping[str, str], str]:
+        content = self._whole(MANIFEST, _MANIFEST_BYTES_MOST)
+        digests = {}
+        text = content.decode("utf-8", "replace")
+        for number, line in enumerate(text.splitlines(), start=1):
+            match = _LINE.fullmatch(line)
+            if match is None or match["name"] in digests:
+                raise InputError(
+                    f"{self._path}: line {number} of {MANIFEST} is not SHA-256 and a new path: "
+                    f"{visible(line)[:100]}",
+                    hint=_AGAIN,
+                )
+            digests[match["name"]] = match["digest"]
+        there = set(self._entries) - {MANIFEST}
+        if missing := sorted(digests.keys() - there):
+            raise InputError(
+                f"{self._path} was changed: {_some(missing)} in {MANIFEST}, but not there",
+                hint=_AGAIN,
+            )
+        if added := sorted(there - digests.keys()):
+            raise InputError(
+                f"{self._path} was changed: {_some(added)} not in {MANIFEST}", hint=_AGAIN
+            )
+        self._compare_info(digests)
+        return digests, hashlib.sha256(content).hexdigest()
+
+    def _compare_info(self, digests: Mapping[str, str]) -> None:
+        self._digests = digests
+        self.read(INFO)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more are" if len(names) > 3 else f"{shown} is"
+
+
+def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the files of an archive by their paths, none of which leads out of a folder.
+
+    Raises:
+        InputError: there is something in it that no bundle has.
+    """
+    entries: dict[str, zipfile.ZipInfo] = {}
+    rows = archive.infolist()
+    if len(rows) > _FILES_MOST:
+        raise InputError(f"{path} has {len(rows)} files, which no bundle has", hint=_AGAIN)
+    for row in rows:
+        reason = _refused(row)
+        if not reason and row.filename in entries:
+            reason = "is there twice"
+        if reason:
+            raise InputError(
+                f"{path} is no bundle: {visible(row.filename)[:200]!r} {reason}",
+                hint="do not unpack it with another program either",
+            )
+        entries[row.filename] = row
+    if sum(row.file_size for row in rows) > _WHOLE_BYTES_MOST:
+        raise InputError(f"{path} would unpack to more than {_WHOLE_BYTES_MOST} bytes", hint=_AGAIN)
+    folders = {str(parent) for name in entries for parent in PurePosixPath(name).parents}
+    if both := sorted(folders & entries.keys()):
+        raise InputError(f"{path} is no bundle: {both[0]} is a file and a folder", hint=_AGAIN)
+    return entries
+
+
+def _refused(row: zipfile.ZipInfo) -> str:
+    """Return why an entry is not taken; empty if it is."""
+    name = row.filename
+    # The name as it was written; zipfile cuts one at a zero byte.
+    if not name or len(name) > _NAME_MOST or visible(row.orig_filename) != name or "\\" in name:
+        return "is not a usable path"
+    if row.is_dir() or name.startswith("/") or ":" in name.partition("/")[0]:
+        return "is not a path below the bundle"
+    if any(part in {"", ".", ".."} for part in name.split("/")):
+        return "leads out of the bundle"
+    mode = row.external_attr >> 16
+    if stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
+        return "is a link or a device"
+    if row.flag_bits & 0x1:
+        return "is encrypted"
+    if row.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        return "is compressed in a way that bundles are not"
+    return "is too large" if row.file_size > _FILE_BYTES_MOST else ""

@@ -1,0 +1,1 @@
+ALTER TABLE campaigns ADD COLUMN file_sha256 TEXT NOT NULL DEFAULT '';
