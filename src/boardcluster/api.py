@@ -7,6 +7,7 @@ kinds in ``boardcluster.errors``; their ``hint`` says what to do next.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from boardcluster.analysis.result_sets import ResultSetComparison
+from boardcluster.bundle.facts import Authorship
+from boardcluster.bundle.remake import RecomputedReport, recompute_report
+from boardcluster.bundle.take import ImportedBundle, records_only, take_bundle
+from boardcluster.bundle.write import WrittenBundle, write_bundle
 from boardcluster.campaign.begin import CampaignRequest, Design, Start
 from boardcluster.campaign.follow import Follower, LineProgress
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
@@ -74,17 +79,23 @@ __all__ = [
     "CampaignOutcome",
     "Cluster",
     "Comparison",
+    "ImportedBundle",
     "PurchasePlan",
+    "RecomputedReport",
     "Results",
     "RuntimePrediction",
     "Status",
     "Table",
     "TuneOutcome",
     "Written",
+    "WrittenBundle",
     "compare",
+    "export_bundle",
+    "import_bundle",
     "open_cluster",
     "plan",
     "predict",
+    "recompute",
     "report",
     "require_ending",
     "results",
@@ -613,7 +624,7 @@ def compare(
 
     Args:
         first: a campaign by id or name, ``profile:NAME``, ``engine:NAME``, ``cluster:NAME``,
-            ``cluster:NAME/CAMPAIGN`` or ``published:TABLE?column=value``.
+            ``cluster:NAME/CAMPAIGN``, ``bundle:FILE`` or ``published:TABLE?column=value``.
         second: the other side, likewise.
         name: the cluster whose runs are meant where a side names no other.
         home: its state folder; None for the one of its name.
@@ -624,16 +635,119 @@ def compare(
         ClusterError: there is no such cluster.
         EmptySelectionError: a side has no run that counts, or they have no cell in common.
     """
-    return Comparison(
-        compare_named(
-            first,
-            second,
-            home_folder(_path(home), name, only_read=True),
-            tainted=tainted,
-            homes=sibling_homes(_path(home)),
-            defaults=_parameter_defaults,
+    with tempfile.TemporaryDirectory(prefix="boardcluster-compare-") as folder:
+        return Comparison(
+            compare_named(
+                first,
+                second,
+                home_folder(_path(home), name, only_read=True),
+                tainted=tainted,
+                homes=sibling_homes(_path(home)),
+                bundles=partial(_bundle_home, Path(folder)),
+                defaults=_parameter_defaults,
+            )
         )
+
+
+def _bundle_home(folder: Path, bundle: Path) -> Path:
+    """Return a home with the records of a bundle; each side has its own."""
+    home = Path(tempfile.mkdtemp(dir=folder))
+    records_only(bundle, home)
+    return home
+
+
+def export_bundle(
+    path: AnyPath,
+    name: str = "default",
+    *,
+    home: AnyPath | None = None,
+    cache: AnyPath | None = None,
+    campaign: str | None = None,
+    tainted: bool = False,
+    title: str = "",
+    authors: Sequence[str] = (),
+    licence: str = "",
+    force: bool = False,
+    follow: Callable[[str, int, int], None] | None = None,
+) -> WrittenBundle:
+    """Write what others need to check results into one file: an RO-Crate.
+
+    Secrets and the names of people and machines are replaced. Nothing is started.
+
+    Args:
+        path: the file to write.
+        name: the cluster's name.
+        home: its state folder; None for the one of its name.
+        cache: the cache folder, whose path is replaced in logs; None for the user's own.
+        campaign: only this campaign, by its id.
+        tainted: whether tainted runs count in the report, labelled as such.
+        title: its title; empty for one made of the campaigns' names.
+        authors: names, each with an ORCID behind it if there is one; none for anonymous ones.
+        licence: SPDX identifier of the licence of the data; empty for none.
+        force: whether a file that is there already may be replaced.
+        follow: told what is done, how much of it, and how much there is; None for silence.
+
+    Raises:
+        UsageError: the file is there already, or the package rocrate is not installed.
+        ClusterError: there is no such cluster, or a run has not ended.
+        EmptySelectionError: there is no such campaign, or no run.
+        StoreError: the store, or an artefact, cannot be read.
+        HostError: the file cannot be written.
+    """
+    folder = home_folder(_path(home), name, only_read=True)
+    require_home(folder)
+    return write_bundle(
+        folder,
+        Path(path),
+        cluster=spec_as_run(folder),
+        cache=cache_folder(_path(cache)),
+        campaign=campaign,
+        tainted=tainted,
+        by=Authorship(title=title, authors=tuple(authors), licence=licence),
+        force=force,
+        follow=follow,
     )
+
+
+def import_bundle(
+    bundle: AnyPath,
+    name: str = "",
+    *,
+    home: AnyPath | None = None,
+    sha256: str = "",
+    follow: Callable[[str, int, int], None] | None = None,
+) -> ImportedBundle:
+    """Put the results of a bundle into a store of its own; a second time does nothing.
+
+    Args:
+        bundle: the file.
+        name: name of the cluster that the store is to have; empty for that of the file.
+        home: its state folder; None for the one of its name.
+        sha256: what the SHA-256 of its manifest must be; empty for any.
+        follow: told what is done, how much of it, and how much there is; None for silence.
+
+    Raises:
+        InputError: it is no bundle, of a newer version, was changed, or is another one.
+        UsageError: the folder holds something else.
+        CapacityError: the disk cannot hold it.
+        HostError: the folder cannot be written.
+    """
+    file = Path(bundle)
+    folder = home_folder(_path(home), name or file.stem, only_read=True)
+    return take_bundle(file, folder, sha256=sha256, follow=follow)
+
+
+def recompute(bundle: AnyPath) -> RecomputedReport:
+    """Compute every number of a bundle's report again from its records, and compare.
+
+    Args:
+        bundle: the file, or the folder that it was unpacked into.
+
+    Raises:
+        InputError: it is no bundle, of a newer version, or was changed.
+        StoreError: a record in it cannot be used.
+    """
+    return recompute_report(Path(bundle))
 
 
 def _parameter_defaults(workload: str) -> dict[str, str]:

@@ -11,20 +11,27 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Self
 
 from boardcluster import __version__
-from boardcluster.bundle.layout import BUNDLE_FORMAT, INFO, MANIFEST, BundleInfo
+from boardcluster.bundle.layout import (
+    BUNDLE_FORMAT,
+    INFO,
+    MANIFEST,
+    REPORT,
+    STORE,
+    BundleInfo,
+)
 from boardcluster.errors import InputError, StoreError
 from boardcluster.foreign import visible
 from boardcluster.store import from_json, to_json
 from boardcluster.store.codec import JsonValue
 
-__all__ = ["BundleReader", "BundleWriter", "PackedFile", "info_bytes", "pack"]
+__all__ = ["BundleReader", "BundleWriter", "PackedFile", "check_folder", "info_bytes", "pack"]
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 """The earliest time that an entry may have; a real one would make each archive another one."""
@@ -155,8 +162,13 @@ class BundleReader:
         self._archive = archive
         self._entries = _checked_entries(path, archive)
         # First, as the layout of a later version may be another one.
-        self.info = self._read_info()
-        self._digests, self.sha256 = self._read_manifest()
+        content = self._whole(INFO, _SMALL_BYTES_MOST)
+        self.info = _parsed_info(path, content)
+        manifest = self._whole(MANIFEST, _MANIFEST_BYTES_MOST)
+        self.sha256 = hashlib.sha256(manifest).hexdigest()
+        self._manifest = manifest
+        self._digests = self._checked_digests(_parsed_manifest(path, manifest))
+        self._compare(INFO, hashlib.sha256(content).hexdigest())
 
     @classmethod
     @contextmanager
@@ -213,60 +225,26 @@ class BundleReader:
                     write(part)
         self._compare(name, digest.hexdigest())
 
+    def extract(self, root: Path) -> None:
+        """Write every file below a folder, each compared with the manifest while it is read.
+
+        Raises:
+            InputError: a file was changed; the folder then holds a part.
+            OSError: the folder cannot be written.
+        """
+        for name in self.names:
+            target = root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as stream:
+                self.copy(name, stream.write)
+        (root / MANIFEST).write_bytes(self._manifest)
+
     def _compare(self, name: str, found: str) -> None:
         if found != self._digests[name]:
-            raise InputError(
-                f"{self._path} was changed: {name} has the SHA-256\n{found}, and the manifest says"
-                f"\n{self._digests[name]}",
-                hint=_AGAIN,
-            )
+            raise _changed(self._path, name, found, self._digests[name])
 
-    def _whole(self, name: str, most_bytes: int) -> bytes:
-        entry = self._entries.get(name)
-        if entry is None:
-            raise InputError(f"{self._path} is not a bundle: it has no {name}", hint=_AGAIN)
-        if entry.file_size > most_bytes:
-            raise InputError(
-                f"{self._path}: {name} is larger than {most_bytes} bytes, which none is", hint=_AGAIN
-            )
-        return self._archive.read(entry)
-
-    def _read_info(self) -> BundleInfo:
-        content = self._whole(INFO, _SMALL_BYTES_MOST)
-        try:
-            body: JsonValue = json.loads(content)
-        except ValueError as error:
-            raise InputError(f"{self._path}: {INFO} is not JSON: {error}", hint=_AGAIN) from error
-        found = body.get("format") if isinstance(body, dict) else None
-        if not isinstance(body, dict) or not isinstance(found, int) or found < 1:
-            raise InputError(f"{self._path}: {INFO} has no format", hint=_AGAIN)
-        if found > BUNDLE_FORMAT:
-            about = body.get("bundle")
-            wrote = about.get("boardcluster", "?") if isinstance(about, dict) else "?"
-            raise InputError(
-                f"{self._path} is from a newer version: its format is {found}, written by "
-                f"boardcluster {visible(str(wrote))[:40]}; this is {__version__}, which reads "
-                f"format {BUNDLE_FORMAT}",
-                hint="install that version of boardcluster, or a newer one",
-            )
-        try:
-            return from_json(BundleInfo, body.get("bundle"))
-        except StoreError as error:
-            raise InputError(f"{self._path}: {INFO}: {error.message}", hint=_AGAIN) from error
-
-    def _read_manifest(self) -> tuple[Mapping[str, str], str]:
-        content = self._whole(MANIFEST, _MANIFEST_BYTES_MOST)
-        digests = {}
-        text = content.decode("utf-8", "replace")
-        for number, line in enumerate(text.splitlines(), start=1):
-            match = _LINE.fullmatch(line)
-            if match is None or match["name"] in digests:
-                raise InputError(
-                    f"{self._path}: line {number} of {MANIFEST} is not SHA-256 and a new path: "
-                    f"{visible(line)[:100]}",
-                    hint=_AGAIN,
-                )
-            digests[match["name"]] = match["digest"]
+    def _checked_digests(self, digests: dict[str, str]) -> dict[str, str]:
+        """Refuse a manifest of other files than there are."""
         there = set(self._entries) - {MANIFEST}
         if missing := sorted(digests.keys() - there):
             raise InputError(
@@ -277,12 +255,93 @@ class BundleReader:
             raise InputError(
                 f"{self._path} was changed: {_some(added)} not in {MANIFEST}", hint=_AGAIN
             )
-        self._compare_info(digests)
-        return digests, hashlib.sha256(content).hexdigest()
+        return digests
 
-    def _compare_info(self, digests: Mapping[str, str]) -> None:
-        self._digests = digests
-        self.read(INFO)
+    def _whole(self, name: str, most_bytes: int) -> bytes:
+        entry = self._entries.get(name)
+        if entry is None:
+            raise InputError(f"{self._path} is not a bundle: it has no {name}", hint=_AGAIN)
+        if entry.file_size > most_bytes:
+            raise InputError(
+                f"{self._path}: {name} has {entry.file_size} bytes, more than any such file",
+                hint=_AGAIN,
+            )
+        return self._archive.read(entry)
+
+
+def check_folder(root: Path) -> BundleInfo:
+    """Compare every file of an unpacked bundle with its manifest; return what it says of itself.
+
+    Raises:
+        InputError: it is no bundle, of a newer version, or was changed.
+    """
+    info = _parsed_info(root, _file(root, INFO))
+    digests = _parsed_manifest(root, _file(root, MANIFEST))
+    for name, digest in digests.items():
+        if any(part in {"", ".", ".."} for part in name.split("/")) or name.startswith("/"):
+            raise InputError(f"{root}: {MANIFEST} names {name!r}, which leads out", hint=_AGAIN)
+        found = hashlib.sha256(_file(root, name)).hexdigest()
+        if found != digest:
+            raise _changed(root, name, found, digest)
+    there = (path for folder in (STORE, REPORT) for path in (root / folder).rglob("*"))
+    added = {path.relative_to(root).as_posix() for path in there if not path.is_dir()}
+    if more := sorted(added - digests.keys()):
+        raise InputError(f"{root} was changed: {_some(more)} not in {MANIFEST}", hint=_AGAIN)
+    return info
+
+
+def _file(root: Path, name: str) -> bytes:
+    try:
+        return (root / name).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{root} is not a whole bundle: {name}: {error.strerror}", hint=_AGAIN
+        ) from error
+
+
+def _changed(place: Path, name: str, found: str, digest: str) -> InputError:
+    return InputError(
+        f"{place} was changed: {name} has the SHA-256\n  {found}\n"
+        f"and its manifest says\n  {digest}",
+        hint=_AGAIN,
+    )
+
+
+def _parsed_info(place: Path, content: bytes) -> BundleInfo:
+    try:
+        body: JsonValue = json.loads(content)
+    except ValueError as error:
+        raise InputError(f"{place}: {INFO} is not JSON: {error}", hint=_AGAIN) from error
+    found = body.get("format") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(found, int) or found < 1:
+        raise InputError(f"{place}: {INFO} has no format", hint=_AGAIN)
+    if found > BUNDLE_FORMAT:
+        about = body.get("bundle")
+        wrote = about.get("boardcluster", "?") if isinstance(about, dict) else "?"
+        raise InputError(
+            f"{place} is from a newer version: its format is {found}, written by boardcluster "
+            f"{visible(str(wrote))[:40]}; this is {__version__}, which reads format "
+            f"{BUNDLE_FORMAT}",
+            hint="install that version of boardcluster, or a newer one",
+        )
+    try:
+        return from_json(BundleInfo, body.get("bundle"))
+    except StoreError as error:
+        raise InputError(f"{place}: {INFO}: {error.message}", hint=_AGAIN) from error
+
+
+def _parsed_manifest(place: Path, content: bytes) -> dict[str, str]:
+    digests: dict[str, str] = {}
+    for number, line in enumerate(content.decode("utf-8", "replace").split("\n")[:-1], start=1):
+        match = _LINE.fullmatch(line)
+        if match is None or match["name"] in digests:
+            raise InputError(
+                f"{place}: line {number} of {MANIFEST} is not a SHA-256 and a new path: "
+                f"{visible(line)[:100]}",
+                hint=_AGAIN,
+            )
+        digests[match["name"]] = match["digest"]
+    return digests
 
 
 def _some(names: list[str]) -> str:
@@ -322,17 +381,14 @@ def _refused(row: zipfile.ZipInfo) -> str:
     """Return why an entry is not taken; empty if it is."""
     name = row.filename
     # The name as it was written; zipfile cuts one at a zero byte.
-    if not name or len(name) > _NAME_MOST or visible(row.orig_filename) != name or "\\" in name:
-        return "is not a usable path"
-    if row.is_dir() or name.startswith("/") or ":" in name.partition("/")[0]:
-        return "is not a path below the bundle"
-    if any(part in {"", ".", ".."} for part in name.split("/")):
-        return "leads out of the bundle"
-    mode = row.external_attr >> 16
-    if stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
-        return "is a link or a device"
-    if row.flag_bits & 0x1:
-        return "is encrypted"
-    if row.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        return "is compressed in a way that bundles are not"
-    return "is too large" if row.file_size > _FILE_BYTES_MOST else ""
+    odd = not name or len(name) > _NAME_MOST or visible(row.orig_filename) != name
+    known = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+    reasons = {
+        "is not a usable path": odd or "\\" in name or ":" in name.partition("/")[0],
+        "leads out of the bundle": any(part in {"", ".", ".."} for part in name.split("/")),
+        "is a link or a device": stat.S_IFMT(row.external_attr >> 16) not in {0, stat.S_IFREG},
+        "is encrypted": bool(row.flag_bits & 0x1),
+        "is compressed in a way that bundles are not": row.compress_type not in known,
+        "is too large": row.file_size > _FILE_BYTES_MOST,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")

@@ -23,7 +23,7 @@ __all__ = ["KnownNames", "known_names"]
 
 _SHORTEST = 3
 _SECRET_SHORTEST = 8
-_EMULATED = ipaddress.ip_network("198.18.0.0/15")
+_EMULATED = ipaddress.IPv4Network("198.18.0.0/15")
 _COMMON = frozenset(
     {
         *("admin", "boardcluster", "daemon", "debian", "guest", "hadoop", "hdfs", "localhost"),
@@ -32,6 +32,7 @@ _COMMON = frozenset(
     }
 )
 """Names that many have, and that logs are full of: they identify nobody."""
+_PLACE = re.compile(r"(?:[a-z]+://)?(?P<host>(?:[^/@:\s]+@)?[A-Za-z][\w.-]*)(?:[:/]|$)")
 _NUMBERED = re.compile(r"(?:master|slave|worker|node|board|pi|rpi|raspberrypi|host)-?\d*")
 
 
@@ -128,7 +129,7 @@ def _hosts_of(spec: ClusterSpec | None) -> Iterator[str]:
         yield node.host
     for meter in spec.meters:
         for value in meter.options.values():
-            found = re.match(r"(?:[a-z]+://)?(?P<host>(?:[^/@:\s]+@)?[A-Za-z][\w.-]*)(?:[:/]|$)", value)
+            found = _PLACE.match(value)
             if found and ("." in found["host"] or "://" in value):
                 yield found["host"]
 
@@ -155,7 +156,5 @@ def _told_apart(names: Iterable[str]) -> Iterator[str]:
 def _networks(spec: ClusterSpec | None) -> tuple[str, ...]:
     if spec is None:
         return ()
-    network = ipaddress.ip_network(spec.network.subnet, strict=False)
-    if not isinstance(network, ipaddress.IPv4Network) or network.subnet_of(_EMULATED):
-        return ()
-    return (str(network),) if not network.is_loopback else ()
+    network = ipaddress.IPv4Network(spec.network.subnet, strict=False)
+    return () if network.is_loopback or network.subnet_of(_EMULATED) else (str(network),)

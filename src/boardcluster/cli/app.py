@@ -30,11 +30,14 @@ __all__ = ["COMMANDS", "PANELS", "Stopped", "app", "main"]
 PANELS = {
     "Start here": ("demo", "doctor", "init", "up", "status", "down"),
     "Run": ("run", "submit", "experiment", "tune", "probe", "data", "predict", "plan"),
-    "Look": ("results", "telemetry", "report", "compare", "export"),
+    "Look": ("results", "telemetry", "report", "compare", "export", "import"),
     "Boards": ("inventory", "tunnel", "meters", "uninstall"),
     "More": ("catalog", "metrics"),
 }
 """Every command in its part of the help, in order: ``command`` of the module of its name."""
+
+_FILES = {"import": "import_bundle"}
+"""The files of commands whose name no module can have."""
 
 COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
@@ -63,7 +66,7 @@ class _Commands(TyperGroup):
         del ctx
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
-            module = import_module(f"boardcluster.cli.{cmd_name}")
+            module = import_module(f"boardcluster.cli.{_FILES.get(cmd_name, cmd_name)}")
             if isinstance(module.command, typer.Typer):
                 alone.add_typer(module.command, name=cmd_name)
             else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from boardcluster.cli.bundle_options import BundleOptions, write_one_bundle
 from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import ChosenCluster
 from boardcluster.cluster.folders import require_home
@@ -39,13 +40,18 @@ _TABLES = (_To.CSV, _To.PARQUET, _To.JSON)
 
 EPILOG = (
     "Examples: boardcluster export --format parquet -o runs.parquet\n\n"
-    "boardcluster export --format top500"
+    "boardcluster export --format top500\n\n"
+    "boardcluster export --bundle -o paper.zip --author 'Ada Lovelace' --licence CC-BY-4.0"
 )
 
 
 def command(
-    to: Annotated[_To, typer.Option("--format", help="Format to write.")],
     at: ChosenCluster,
+    of_bundle: BundleOptions,
+    to: Annotated[
+        _To | None,
+        typer.Option("--format", help="Format to write; for all but --bundle.", show_default=False),
+    ] = None,
     what: Annotated[
         TableName | None,
         typer.Option(
@@ -70,7 +76,20 @@ def command(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Export results as tables for other programs, as LaTeX, or as lines for the TOP500 list."""
+    """Export results as tables for other programs, LaTeX, lines for the TOP500 list, or a bundle.
+
+    A bundle is one file with all that others need to check the results.
+    """
+    if of_bundle.bundle:
+        if to is not None or what is not None:
+            raise UsageError(
+                "--format and --what cannot be used with --bundle", hint="leave them out"
+            )
+        write_one_bundle(at, output, of_bundle, campaign=campaign, tainted=tainted, force=force)
+        return
+    of_bundle.refuse()
+    if to is None:
+        raise UsageError("there is nothing to write yet", hint="choose a --format, or --bundle")
     if what is not None and to not in _TABLES:
         raise UsageError(f"--what cannot be used with --format {to}", hint="leave it out")
     if what is TableName.PROBES and campaign is not None:

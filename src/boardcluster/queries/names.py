@@ -8,7 +8,7 @@ __all__ = ["SIDES", "TableName"]
 
 SIDES = (
     "a campaign by id or name, profile:NAME, engine:NAME, setting:KEY=VALUE, cluster:NAME or "
-    "cluster:NAME/CAMPAIGN, or published:TABLE?column=value"
+    "cluster:NAME/CAMPAIGN, bundle:FILE, or published:TABLE?column=value"
 )
 """What a side may be, for help texts and errors."""
 

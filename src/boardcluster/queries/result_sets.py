@@ -40,6 +40,7 @@ class _Kind(StrEnum):
     CLUSTER = "cluster"
     ENGINE = "engine"
     SETTING = "setting"
+    BUNDLE = "bundle"
     PUBLISHED = "published"
 
 
@@ -64,6 +65,7 @@ def compare_named(
     *,
     tainted: bool = False,
     homes: Callable[[str], Path],
+    bundles: Callable[[Path], Path],
     defaults: Callable[[str], Mapping[str, str]],
 ) -> ResultSetComparison:
     """Compare two sides that are named by text.
@@ -74,6 +76,7 @@ def compare_named(
         home: state folder of the cluster whose runs are meant where a side names no other.
         tainted: whether tainted runs count.
         homes: the state folder of a cluster by its name.
+        bundles: a state folder with the records of a bundle, by the bundle's file.
         defaults: what a workload's parameters are where a trial does not set them, by its name.
 
     Raises:
@@ -86,6 +89,7 @@ def compare_named(
     loader = _Loader(
         home=home,
         homes=homes,
+        bundles=bundles,
         defaults=defaults,
         tainted=tainted,
         against_paper=against_paper,
@@ -138,12 +142,14 @@ class _Loader:
         *,
         home: Path,
         homes: Callable[[str], Path],
+        bundles: Callable[[Path], Path],
         defaults: Callable[[str], Mapping[str, str]],
         tainted: bool,
         against_paper: bool,
     ) -> None:
         self._home = home
         self._homes = homes
+        self._bundles = bundles
         self._defaults = defaults
         self._tainted = tainted
         self._against_paper = against_paper
@@ -162,6 +168,8 @@ class _Loader:
             )
         if asked.kind is _Kind.CLUSTER:
             return self._cluster_side(asked)
+        if asked.kind is _Kind.BUNDLE:
+            return self._bundle_side(asked)
         if asked.kind is _Kind.CAMPAIGN:
             return self._campaign_side(asked, self._home, asked.name)
         results = self._read(self._home, None)
@@ -203,6 +211,12 @@ class _Loader:
             return self._campaign_side(asked, home, campaign)
         results = self._read(home, None)
         return self._own(asked.text, f"cluster {self._cluster_name(home)}", results, home)
+
+    def _bundle_side(self, asked: _Asked) -> ResultSet:
+        home = self._bundles(Path(asked.name).expanduser())
+        results = self._read(home, None)
+        title = f"bundle {Path(asked.name).name} of the cluster {self._cluster_name(home)}"
+        return self._own(asked.text, title, results, home)
 
     def _place(self, name: str) -> tuple[Path, str]:
         """Part ``NAME/CAMPAIGN`` or ``FOLDER/CAMPAIGN`` into the home and the campaign."""

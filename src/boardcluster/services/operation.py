@@ -64,6 +64,7 @@ from boardcluster.services.profile import build_profile, own_profile_digests, pr
 from boardcluster.services.settings import check_setting
 from boardcluster.spec import MeterFacts, load_cluster, render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name, variant_words
+from boardcluster.store.files import read_cluster
 from boardcluster.twin.parts import catalog_parts
 from boardcluster.twin.plan import plan_limits
 from boardcluster.units import format_bytes
@@ -187,7 +188,7 @@ def spec_as_run(home: Path) -> ClusterSpec | None:
             return read_spec(home / name)
         except SpecError:
             continue
-    return None
+    return read_cluster(home)  # of results that were imported
 
 
 def _digest(path: Path) -> str:

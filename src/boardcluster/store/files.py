@@ -6,6 +6,7 @@ are what a damaged database is rebuilt from.
     <home>/store.sqlite
     <home>/campaigns/<campaign id>.json            campaign, trials
     <home>/campaigns/<campaign id>.toml            its campaign file, as it was when it began
+    <home>/cluster.json                            only of imported results: their cluster
     <home>/attempts/<trial id>/<number>/           the attempt's raw artefacts
     <home>/attempts/<trial id>/<number>/attempt.json   campaign, trial, attempt, measurement
     <home>/attempts/<trial id>/<number>/telemetry.npz  the samples of every node
@@ -18,16 +19,17 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from boardcluster.errors import StoreError
-from boardcluster.records import Attempt, Campaign, Measurement, Trial
+from boardcluster.records import Attempt, Campaign, ClusterSpec, Measurement, Trial
 from boardcluster.store.codec import JsonValue, from_json, to_json
 
 __all__ = [
+    "CLUSTER_NAME",
     "DATABASE_NAME",
     "POWER_NAME",
     "TELEMETRY_NAME",
@@ -38,7 +40,9 @@ __all__ = [
     "campaign_path",
     "check_id",
     "put_in_place",
+    "read_cluster",
     "read_record",
+    "record_text",
     "replacing",
     "sync_folder",
     "write_record",
@@ -46,6 +50,7 @@ __all__ = [
     "write_temporary_bytes",
 ]
 
+CLUSTER_NAME = "cluster.json"
 DATABASE_NAME = "store.sqlite"
 TELEMETRY_NAME = "telemetry.npz"
 POWER_NAME = "power.json"
@@ -119,10 +124,15 @@ def write_record(path: Path, record: object, *, version: int = _FORMAT) -> None:
     Raises:
         OSError: the disk is full, read-only or out of reach.
     """
-    body = {"format": version, "record": to_json(record)}
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        write_temporary(temporary, json.dumps(body, indent=1, allow_nan=False) + "\n")
+        write_temporary(temporary, record_text(record, version=version))
+
+
+def record_text(record: object, *, version: int = _FORMAT) -> str:
+    """Return what ``write_record`` writes into a file."""
+    body = {"format": version, "record": to_json(record)}
+    return json.dumps(body, indent=1, allow_nan=False) + "\n"
 
 
 @contextmanager
@@ -140,6 +150,14 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def read_cluster(home: Path) -> ClusterSpec | None:
+    """Return the cluster of results that were imported; None where there is none, or unreadable."""
+    path = home / CLUSTER_NAME
+    with suppress(StoreError):
+        return read_record(ClusterSpec, path) if path.is_file() else None
+    return None
 
 
 def write_temporary(temporary: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from boardcluster.errors import StoreError
 from boardcluster.records import ProbeFigure, ProbeRun
-from boardcluster.store.files import check_id, read_record, write_record
+from boardcluster.store.files import check_id, read_record, record_text, write_record
 from boardcluster.store.rows import columns_of, insert_record, record_of
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "check_probe_run",
     "insert_probe_run",
     "probe_path",
+    "probe_text",
     "select_probe_runs",
     "write_probe_run",
 ]
@@ -99,6 +100,11 @@ def write_probe_run(home: Path, run: ProbeRun) -> None:
         OSError: the disk is full, read-only or out of reach.
     """
     write_record(probe_path(home, run.id), run, version=_FORMAT)
+
+
+def probe_text(home: Path, run: ProbeRun) -> tuple[Path, str]:
+    """Return the path of a run's file, and what is in it."""
+    return probe_path(home, run.id), record_text(run, version=_FORMAT)
 
 
 def _read(path: Path) -> ProbeRun:

@@ -1,0 +1,226 @@
+"""Takes a bundle into a store of its own, whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from boardcluster import __version__
+from boardcluster.bundle.archive import BundleReader
+from boardcluster.bundle.layout import STORE, BundleInfo
+from boardcluster.errors import CapacityError, HostError, InputError, UsageError
+from boardcluster.foreign import json_text
+from boardcluster.store import Store, rebuild, to_json
+from boardcluster.store.files import CLUSTER_NAME
+from boardcluster.store.local_disk import require_local_disk
+from boardcluster.units import format_bytes
+
+__all__ = ["IMPORTED", "ImportedBundle", "records_only", "take_bundle"]
+
+IMPORTED = "imported.json"
+"""In a home that was imported, which bundle it is from."""
+
+_RECORDS = ("campaigns/", "probes/", "tunings/", CLUSTER_NAME)
+_RECORD_NAME = "/attempt.json"
+_TOLD_EVERY = 50
+_SPARE_BYTES = 64 << 20
+Follow = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedBundle:
+    """What came of an import."""
+
+    home: Path
+    """The state folder with the results."""
+    info: BundleInfo
+    """What the bundle says of itself."""
+    sha256: str
+    """SHA-256 of its manifest."""
+    already: bool
+    """Whether it was there before, so that nothing was done."""
+
+
+def take_bundle(
+    path: Path,
+    home: Path,
+    *,
+    sha256: str = "",
+    follow: Follow | None = None,
+) -> ImportedBundle:
+    """Put the results of a bundle into a store.
+
+    It becomes a home of its own: results of others that were added to one's own would be counted
+    with them in every mean, prediction and estimate. The home is made beside its place, and gets
+    its name when everything in it was compared with the manifest; an import that is stopped leaves
+    nothing.
+
+    Args:
+        path: the bundle.
+        home: the state folder to make; an empty one may be there.
+        sha256: what the SHA-256 of its manifest must be, as its authors published it; empty for
+            any.
+        follow: told what is done, how much of it, and how much there is; None for silence.
+
+    Raises:
+        InputError: it is no bundle, of a newer version, was changed, or is another one.
+        UsageError: the folder holds something else.
+        CapacityError: the disk cannot hold it.
+        HostError: the folder cannot be written, or is on a network file system.
+        StoreError: a record in it cannot be used.
+    """
+    with BundleReader.open(path) as reader:
+        if sha256 and sha256.lower() != reader.sha256:
+            raise InputError(
+                f"{path} is another bundle: the SHA-256 of its manifest is\n  {reader.sha256}\n"
+                f"and not\n  {sha256.lower()}",
+                hint="get the bundle that was published with this digest",
+            )
+        if _is_there(home, path, reader.sha256):
+            return ImportedBundle(home=home, info=reader.info, sha256=reader.sha256, already=True)
+        require_local_disk(home)
+        names = [name for name in reader.names if name.startswith(f"{STORE}/")]
+        _require_space(home, sum(map(reader.size_bytes, names)))
+        with _made_beside(home) as made:
+            _extract(reader, made, follow)
+            _fill(made, reader, path)
+            # Once for all: of a thousand runs each file by itself would take minutes.
+            os.sync()
+            made.rename(home)
+        return ImportedBundle(home=home, info=reader.info, sha256=reader.sha256, already=False)
+
+
+def records_only(path: Path, home: Path) -> BundleInfo:
+    """Make a home of the records of a bundle, without its raw data; ``compare`` needs no more.
+
+    Raises:
+        InputError: it is no bundle, of a newer version, or was changed.
+        StoreError: a record in it cannot be used.
+    """
+    with BundleReader.open(path) as reader:
+        for name in reader.names:
+            inside = name.removeprefix(f"{STORE}/")
+            if inside != name and (inside.startswith(_RECORDS) or inside.endswith(_RECORD_NAME)):
+                _copy(reader, name, home / inside)
+        _rebuild_whole(home, reader.info, path)
+        return reader.info
+
+
+def _is_there(home: Path, path: Path, sha256: str) -> bool:
+    """Say whether a home holds this bundle already.
+
+    Raises:
+        UsageError: it holds something else.
+    """
+    if not os.path.lexists(home) or (home.is_dir() and not any(home.iterdir())):
+        return False
+    try:
+        found = json.loads((home / IMPORTED).read_bytes())["sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        found = None
+    if found == sha256:
+        return True
+    what = "another bundle" if found else "something else"
+    raise UsageError(
+        f"{home} holds {what}: a bundle gets a store of its own, since its runs would be counted "
+        "with those that are there",
+        hint=f"name another one: boardcluster import {path} --cluster NAME",
+    )
+
+
+def _require_space(home: Path, size_bytes: int) -> None:
+    folder = next(parent for parent in home.absolute().parents if parent.is_dir())
+    free = shutil.disk_usage(folder).free
+    # The database holds the records a second time.
+    wanted = size_bytes + size_bytes // 4 + _SPARE_BYTES
+    if wanted > free:
+        raise CapacityError(
+            f"the bundle needs {format_bytes(wanted)} in {folder}, which has {format_bytes(free)}",
+            hint="free space, or name a folder on a larger disk with --home",
+        )
+
+
+@contextmanager
+def _made_beside(home: Path) -> Iterator[Path]:
+    """Give a folder beside a home; whatever ends the block early leaves nothing of it.
+
+    Raises:
+        CapacityError: the disk became full.
+        HostError: it cannot be written.
+    """
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=f".{home.name}-", dir=home.parent, ignore_cleanup_errors=True
+        ) as folder:
+            made = Path(folder) / "home"
+            made.mkdir()
+            yield made
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CapacityError(
+                f"the disk became full while writing {home}",
+                hint="free space, or name a folder on a larger disk with --home",
+            ) from error
+        raise HostError(
+            f"cannot write {home}: {error.strerror or error}", hint="name another one with --home"
+        ) from error
+
+
+def _extract(reader: BundleReader, made: Path, follow: Follow | None) -> None:
+    """Write the store's files, and compare all others."""
+    names = reader.names
+    for place, name in enumerate(names, start=1):
+        inside = name.removeprefix(f"{STORE}/")
+        if inside == name:
+            reader.copy(name)
+        else:
+            _copy(reader, name, made / inside)
+        if follow is not None and (place % _TOLD_EVERY == 0 or place == len(names)):
+            follow("comparing and unpacking files", place, len(names))
+
+
+def _copy(reader: BundleReader, name: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("xb") as stream:
+        reader.copy(name, stream.write)
+
+
+def _fill(made: Path, reader: BundleReader, path: Path) -> None:
+    _rebuild_whole(made, reader.info, path)
+    body = {
+        "sha256": reader.sha256,
+        "file": path.name,
+        "imported_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "imported_by": __version__,
+        "bundle": to_json(reader.info),
+    }
+    (made / IMPORTED).write_text(json_text(body, indent=1) + "\n", encoding="utf-8")
+
+
+def _rebuild_whole(home: Path, info: BundleInfo, path: Path) -> None:
+    """Make the database, and refuse one that lacks something.
+
+    Raises:
+        InputError: the bundle does not hold what it says.
+    """
+    count = rebuild(home)
+    with Store.open(home, read_only=True) as store:
+        campaigns = tuple(row.id for row in store.campaigns())
+        probes = len(store.probe_runs())
+    there = {"runs": count, "probes": probes, "campaigns": len(campaigns)}
+    said = {"runs": info.attempts, "probes": info.probes, "campaigns": len(info.campaigns)}
+    if there != said or campaigns != info.campaigns:
+        words = ", ".join(f"{there[key]} of {said[key]} {key}" for key in said)
+        raise InputError(
+            f"{path}: only {words} can be used",
+            hint="use the version of boardcluster that wrote it, or get it again",
+        )

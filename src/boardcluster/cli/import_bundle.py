@@ -1,0 +1,69 @@
+"""``boardcluster import``: the results of a bundle into a store of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boardcluster.cli.console import Reporter, print_json, say
+from boardcluster.cli.options import HomeOption, JsonOption, again
+
+__all__ = ["EPILOG", "command"]
+
+EPILOG = (
+    "Examples: boardcluster import paper.zip --cluster theirs\n\n"
+    "boardcluster compare cluster:default cluster:theirs"
+)
+
+
+def command(
+    bundle: Annotated[
+        Path, typer.Argument(help="A file that `boardcluster export --bundle` wrote.")
+    ],
+    home: HomeOption = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            "-c",
+            help="Name of the cluster that the store is to have. Default: that of the file.",
+            show_default=False,
+        ),
+    ] = None,
+    sha256: Annotated[
+        str | None,
+        typer.Option(
+            help="Refuse a bundle whose manifest has another SHA-256 than this, which its authors "
+            "published.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put the results of a bundle into a store of its own, and look at them like at one's own.
+
+    Each file is compared with the bundle's manifest first. An import that is stopped leaves
+    nothing; a second one does nothing.
+    """
+    from boardcluster.api import import_bundle  # noqa: PLC0415  slow to load
+
+    reporter = Reporter()
+    with reporter.following():
+        found = import_bundle(
+            bundle, cluster or "", home=home, sha256=sha256 or "", follow=reporter.progress
+        )
+    if as_json:
+        print_json(found)
+        return
+    if found.already:
+        say(f"this bundle is in {found.home} already; nothing was done")
+        return
+    options = again(home, cluster or bundle.stem)
+    say(
+        f"imported: {found.info.attempts} runs of {len(found.info.campaigns)} campaigns on the "
+        f"cluster {found.info.cluster}, into {found.home}"
+    )
+    say(f"SHA-256 of its manifest: {found.sha256}")
+    say(f"next: boardcluster results{options}, or boardcluster compare cluster:default bundle:FILE")
