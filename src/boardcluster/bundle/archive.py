@@ -111,6 +111,10 @@ class BundleWriter:
         self._digests[packed.name] = packed.sha256
         self._write(packed)
 
+    def close(self) -> None:
+        """Close what was not finished, before its stream is; safe to repeat."""
+        self._archive.close()
+
     def finish(self) -> str:
         """Add the manifest, and close; return its SHA-256, which stands for the whole bundle."""
         lines = [f"{digest}  {name}\n" for name, digest in sorted(self._digests.items())]
@@ -179,10 +183,14 @@ class BundleReader:
             InputError: there is no such file, it is no bundle, of a newer version, or was changed.
         """
         try:
-            with zipfile.ZipFile(path) as archive:
-                yield cls(path, archive)
+            stream = path.open("rb")
         except FileNotFoundError as error:
             raise InputError(f"{path}: no such file", hint="name a bundle") from error
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}", hint="name a bundle") from error
+        try:
+            with stream, zipfile.ZipFile(stream) as archive:
+                yield cls(path, archive)
         except zipfile.BadZipFile as error:
             raise InputError(
                 f"{path} is not a bundle, or is damaged: {error}", hint=_AGAIN

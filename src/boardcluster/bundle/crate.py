@@ -100,7 +100,7 @@ def _describe(crate: ROCrate, texts: BundleTexts) -> None:
     for place, author in enumerate(texts.authors, start=1):
         key = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{place}"
         people.append(crate.add(Person(crate, key, properties={"name": author.name})))
-    crate.root_dataset["author"] = people
+    crate.root_dataset["author"] = _one_or_all(people)
     if by.licence:
         key = f"https://spdx.org/licenses/{by.licence}"
         properties: dict[str, Any] = {"@type": "CreativeWork", "name": by.licence, "url": key}
@@ -180,15 +180,21 @@ def _add_actions(crate: ROCrate, texts: BundleTexts) -> None:
             "@type": "CreateAction",
             "name": f"Campaign {campaign.name or campaign.id}",
             "instrument": {"@id": program["@id"]},
-            "object": read,
             "result": {"@id": f"{STORE}/"},
             "startTime": campaign.created_utc,
             "endTime": texts.info.created_utc,
         }
+        if read:
+            properties["object"] = _one_or_all(read)
         crate.add(ContextEntity(crate, f"#campaign-{campaign.id}", properties=properties))
-    crate.root_dataset["mentions"] = [
-        {"@id": f"#campaign-{row.campaign.id}"} for row in texts.gathered.campaigns
-    ]
+    crate.root_dataset["mentions"] = _one_or_all(
+        [{"@id": f"#campaign-{row.campaign.id}"} for row in texts.gathered.campaigns]
+    )
+
+
+def _one_or_all(values: list[Any]) -> Any:
+    """Return a single value by itself, as RO-Crate recommends."""
+    return values[0] if len(values) == 1 else values
 
 
 def _stable(entity: dict[str, Any], moment_utc: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ has the bundle can make the same report from it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import tempfile
 from collections import Counter as Tally
@@ -121,8 +122,9 @@ def write_bundle(
         whole_file(path, force=force) as temporary,
         tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.absolute().parent) as folder,
         temporary.open("wb") as stream,
+        contextlib.closing(BundleWriter(stream)) as writer,
     ):
-        work = _Work(gathered, redactor, Path(folder), BundleWriter(stream), follow)
+        work = _Work(gathered, redactor, Path(folder), writer, follow)
         work.add_plans()
         work.add_attempts()  # 2
         redacted = work.redacted()

@@ -1,0 +1,170 @@
+"""Planted secrets and names are in no file of a bundle, and what was measured is as it was."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections import Counter as Tally
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.bundle.laboratory import NAMES, SECRETS, entries
+
+import boardcluster as bc
+from boardcluster.api import WrittenBundle
+from boardcluster.bundle.names import KnownNames, known_names
+from boardcluster.bundle.redactor import Redactor
+from boardcluster.records import ClusterSpec
+from boardcluster.store import Store
+
+
+def texts(bundle: Path) -> dict[str, bytes]:
+    """Every file of a bundle, and what is inside archives of samples."""
+    found = entries(bundle)
+    for name, content in list(found.items()):
+        if name.endswith(".npz"):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                found |= {f"{name}/{row}": archive.read(row) for row in archive.namelist()}
+    return found
+
+
+@pytest.mark.parametrize("word", [*SECRETS, *NAMES])
+def test_a_planted_word_is_nowhere(word: str, planted: WrittenBundle) -> None:
+    found = [
+        name
+        for name, content in texts(planted.path).items()
+        if word.lower() in name.lower() or word.lower().encode() in content.lower()
+    ]
+    assert found == []
+
+
+def test_folders_of_this_machine_are_nowhere(planted: WrittenBundle) -> None:
+    home = str(planted.path.parent / "home").encode()
+    assert [name for name, content in texts(planted.path).items() if home in content] == []
+
+
+def test_what_was_replaced_is_counted(planted: WrittenBundle) -> None:
+    assert set(planted.replaced) == {"addresses", "folders", "hosts", "secrets", "users"}
+    assert min(planted.replaced.values()) >= 6
+    readme = entries(planted.path)["README.md"].decode()
+    assert f"{planted.replaced['secrets']} secrets" in readme
+
+
+def test_what_is_no_text_is_named(planted: WrittenBundle) -> None:
+    assert len(planted.unread) == 6
+    assert all(name.endswith("program.jar") for name in planted.unread)
+    assert planted.unread[0] in entries(planted.path)["README.md"].decode()
+
+
+def test_a_link_that_a_job_planted_is_not_followed(planted: WrittenBundle) -> None:
+    assert [name for name in entries(planted.path) if name.endswith("/leak")] == []
+
+
+def test_logs_stay_readable(planted: WrittenBundle) -> None:
+    found = entries(planted.path)
+    [log, *_] = [found[name].decode() for name in sorted(found) if name.endswith("stderr.txt")]
+    assert "INFO token.Token: Cloned private token for the application" in log
+    assert "going to host-" in log
+    assert "Authorization: Bearer (hidden)" in log
+    [syslog, *_] = [found[name].decode() for name in sorted(found) if name.endswith("syslog")]
+    assert syslog.startswith("java 21.0.8.2 on host-")  # a version, not an address
+
+
+def test_the_same_name_is_the_same_word_everywhere(planted: WrittenBundle, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    bc.import_bundle(planted.path, home=home)
+    with Store.open(home, read_only=True) as store:
+        results = store.results()
+        samples = [store.telemetry(row.attempt) for row in results if row.attempt]
+    names = {
+        name for row in results if row.measurement for name in row.measurement.node_written_bytes
+    }
+    assert len(names) == 2
+    assert {node.node for row in samples if row for node in row.nodes} == names
+    lines = [row.attempt.fingerprint.hardware for row in results if row.attempt]
+    assert {line.partition(":")[0] for row in lines for line in row} == names
+    cluster = json.loads((home / "cluster.json").read_text())["record"]
+    assert {node["name"] for node in cluster["nodes"]} == names
+    folders = {path.parent.parent.name for path in home.glob("attempts/*/1/sort/containers/*/*")}
+    assert folders == {"containers"}
+    assert {path.name for path in home.glob("attempts/*/1/sort/containers/*")} < names
+
+
+def test_what_was_measured_is_as_it_was(planted: WrittenBundle, tmp_path: Path) -> None:
+    bc.import_bundle(planted.path, home=tmp_path / "home")
+    before: list[object] = []
+    after: list[object] = []
+    for home, rows in ((planted.path.parent / "home", before), (tmp_path / "home", after)):
+        with Store.open(home, read_only=True) as store:
+            for row in store.results():
+                assert row.attempt is not None
+                assert row.measurement is not None
+                telemetry = store.telemetry(row.attempt)
+                assert telemetry is not None
+                rows.append(
+                    (
+                        row.measurement.duration_seconds,
+                        tuple(row.measurement.node_written_bytes.values()),
+                        row.trial.engine,
+                        [
+                            np.nan_to_num(node.columns["cpu_user_seconds"]).tolist()
+                            for node in telemetry.nodes
+                        ],
+                    )
+                )
+    assert after == before
+
+
+def test_names_that_many_have_stay(board_spec: ClusterSpec, tmp_path: Path) -> None:
+    found = known_names(tmp_path, board_spec)
+    ordinary = {"root", "pi", "hadoop", "master", "worker1", "terasort", "localhost"}
+    assert not ordinary & {*found.hosts, *found.users}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("alice@worker1 ran", "user-1@worker1 ran"),
+        ("malice is no user", "malice is no user"),
+        ("/home/bob/x and /home/hadoop/y", "/home/(user)/x and /home/hadoop/y"),
+        ("at 192.168.1.7, 198.18.5.2", "at (address), 198.18.5.2"),
+        ("spark 4.1.4 and 21.0.8.2 took 10.25 s", "spark 4.1.4 and 21.0.8.2 took 10.25 s"),
+        ('{"token": "x1y2", "tokens": 5}', '{"token": "(hidden)", "tokens": 5}'),
+        ('{"passed": 3, "bypass": true}', '{"passed": 3, "bypass": true}'),
+        ("hdfs://worker1:8020/user/alice/in", "hdfs://worker1:8020/user/user-1/in"),
+        (
+            "--conf spark.hadoop.fs.s3a.access.key=AB/12",
+            "--conf spark.hadoop.fs.s3a.access.key=(hidden)",
+        ),
+        ("use_tokens=true", "use_tokens=true"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.x-y_z done", "(hidden) done"),
+        ("ssh-ed25519 AAAAC3NzaC1lZDI1 alice@x", "ssh-ed25519 (hidden)"),
+        ("mail ada@analytical.example now", "mail (address) now"),
+        ("org.apache.Foo@1a2b3c4d", "org.apache.Foo@1a2b3c4d"),
+    ],
+)
+def test_text_is_redacted(text: str, expected: str) -> None:
+    assert Redactor(KnownNames(users=("alice",))).text(text) == expected
+
+
+def test_a_secret_is_found_wherever_it_is_in_a_large_file() -> None:
+    line = "2026-11-01 10:00:00,000 INFO [main] org.apache.hadoop.Client: a line like any other\n"
+    rows = [line] * 5000
+    for place in (0, 1, 2500, 4999):
+        rows[place] = f"password={place:04d}-geheim\n"
+    found: Tally[str] = Tally()
+    done = Redactor(KnownNames()).file("log", "".join(rows).encode())
+    found.update(done.replaced)
+    assert b"geheim" not in done.content
+    assert done.content.count(line.encode()) == 4996
+    assert found == {"secrets": 4}
+
+
+def test_a_key_longer_than_what_is_looked_at_is_hidden_whole() -> None:
+    body = "\n".join("A" * 64 for _ in range(200))
+    key = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n-----END OPENSSH PRIVATE KEY-----"
+    assert Redactor(KnownNames()).text(f"before\n{key}\nafter\n") == "before\n(hidden)\nafter\n"
+    long = f"token={'x' * 5000} after"
+    assert Redactor(KnownNames()).text(long) == "token=(hidden) after"
