@@ -3,8 +3,8 @@
     benchmarks/bundle.py HOME [--runs 1000]
 
 HOME is the state folder of a cluster that ran something; its runs, with all their artefacts, are
-repeated in a store of their own until there are enough. Targets on 2 cores and a local disk: written
-within 30 s and 2 GB of memory, imported within 30 s. Ends with status 1 if one is missed.
+repeated in a store of their own until there are enough. Targets on 2 cores and a local disk:
+written within 30 s and 2 GB of memory, imported within 30 s. Ends with status 1 if one is missed.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from boardcluster.bundle.facts import Authorship, BundledInput, RunFacts
+from boardcluster.bundle.facts import Authorship, BundledInput, RunCounts
 from boardcluster.bundle.layout import BundleInfo
 
 __all__ = ["badges"]
@@ -18,7 +18,7 @@ _Item: TypeAlias = tuple[str, bool]
 
 
 def badges(
-    facts: RunFacts, info: BundleInfo, inputs: Sequence[BundledInput], by: Authorship
+    facts: RunCounts, info: BundleInfo, inputs: Sequence[BundledInput], by: Authorship
 ) -> Mapping[str, Sequence[_Item]]:
     """Return for each badge what it asks for, in words, and whether it is there."""
     reviewers = "by the reviewers"
@@ -42,7 +42,7 @@ def badges(
     }
 
 
-def _functional(facts: RunFacts, info: BundleInfo) -> Sequence[_Item]:
+def _functional(facts: RunCounts, info: BundleInfo) -> Sequence[_Item]:
     ended = facts.planned - facts.pending
     accounted = facts.verified + facts.failed + facts.invalid + facts.own_programs
     return [

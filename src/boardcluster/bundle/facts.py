@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from boardcluster.bundle.gather import Gathered
 from boardcluster.records import AttemptState, CampaignKind
 
-__all__ = ["Authorship", "BundledInput", "RunFacts", "inputs_of", "run_facts"]
+__all__ = ["Authorship", "BundledInput", "RunCounts", "count_runs", "inputs_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Authorship:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
+class RunCounts:
     """Counts over all runs in a bundle."""
 
     planned: int
@@ -69,7 +69,7 @@ class BundledInput:
     """Campaigns that read it, by their ids."""
 
 
-def run_facts(gathered: Gathered, *, with_samples: int) -> RunFacts:
+def count_runs(gathered: Gathered, *, with_samples: int) -> RunCounts:
     """Count."""
     attempts = [(row, row.attempt) for row in gathered.results if row.attempt is not None]
     own = {
@@ -77,7 +77,7 @@ def run_facts(gathered: Gathered, *, with_samples: int) -> RunFacts:
     }
     states = [attempt.state for _, attempt in attempts]
     files = [row for row in gathered.campaigns if row.campaign.name]
-    return RunFacts(
+    return RunCounts(
         planned=sum(row.summary.planned for row in gathered.campaigns),
         verified=sum(
             row.measurement is not None and row.measurement.verification is not None

@@ -10,14 +10,13 @@ import os
 import pwd
 import re
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boardcluster.records import ClusterSpec
 from boardcluster.redaction import names_secret
-from boardcluster.workloads import workload_names
 
 __all__ = ["KnownNames", "known_names"]
 
@@ -52,7 +51,13 @@ class KnownNames:
     """Values of secrets in the environment of this process."""
 
 
-def known_names(home: Path, spec: ClusterSpec | None, *, cache: Path | None = None) -> KnownNames:
+def known_names(
+    home: Path,
+    spec: ClusterSpec | None,
+    *,
+    cache: Path | None = None,
+    words: Iterable[str] = (),
+) -> KnownNames:
     """Gather what identifies people and machines.
 
     That is this machine's name, the user and whoever owns the home, their folders, what
@@ -64,7 +69,9 @@ def known_names(home: Path, spec: ClusterSpec | None, *, cache: Path | None = No
         home: state folder of the cluster.
         spec: the cluster as it last ran; None if that is not known.
         cache: the cache folder.
+        words: words of the records that are nobody's name, such as workloads.
     """
+    ordinary = {*_COMMON, *words}
     hosts = [*_of_this_machine(), *_of_boards(home)]
     users = list(_accounts(home))
     for word in _hosts_of(spec):
@@ -78,8 +85,8 @@ def known_names(home: Path, spec: ClusterSpec | None, *, cache: Path | None = No
     if own not in {"/", "~"}:
         folders.setdefault(own, "(user)")
     return KnownNames(
-        hosts=tuple(_told_apart(_with_labels(hosts))),
-        users=tuple(_told_apart(users)),
+        hosts=tuple(_told_apart(_with_labels(hosts), ordinary)),
+        users=tuple(_told_apart(users, ordinary)),
         folders=tuple(sorted(folders.items(), key=lambda row: -len(row[0]))),
         networks=_networks(spec),
         secrets=tuple(
@@ -145,9 +152,8 @@ def _with_labels(hosts: Iterable[str]) -> Iterator[str]:
         yield bare.partition(".")[0]
 
 
-def _told_apart(names: Iterable[str]) -> Iterator[str]:
+def _told_apart(names: Iterable[str], ordinary: Collection[str]) -> Iterator[str]:
     """Yield names that identify somebody, each once, in lower case."""
-    ordinary = {*_COMMON, *workload_names()}
     for name in dict.fromkeys(name.strip().lower() for name in names):
         if len(name) >= _SHORTEST and name not in ordinary and not _NUMBERED.fullmatch(name):
             yield name

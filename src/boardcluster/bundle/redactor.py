@@ -109,7 +109,7 @@ class Redactor:
                 found["secrets"] += count
         for folder, word in self._folders:
             if folder in content:
-                content, count = folder_pattern(folder).subn(word, content)
+                content, count = _folder_pattern(folder).subn(word, content)
                 found["folders"] += count
         lowered = content.lower()
         for name, pattern, word, sort in self._known:
@@ -217,7 +217,7 @@ class Redactor:
 _NO_START = frozenset({*(bytes([digit]) for digit in b"0123456789"), b"."})
 
 
-def folder_pattern(folder: bytes) -> re.Pattern[bytes]:
+def _folder_pattern(folder: bytes) -> re.Pattern[bytes]:
     """Return what finds a folder and whatever is in it, but not one whose name is longer."""
     return re.compile(re.escape(folder) + rb"(?![\w-])")
 

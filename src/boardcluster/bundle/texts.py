@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import jinja2
 
 from boardcluster.bundle.badges import badges
-from boardcluster.bundle.facts import Authorship, BundledInput, RunFacts
+from boardcluster.bundle.facts import Authorship, BundledInput, RunCounts
 from boardcluster.bundle.gather import Gathered
 from boardcluster.bundle.layout import BundleInfo
 from boardcluster.errors import UsageError
@@ -44,7 +44,7 @@ class BundleTexts:
     """What the bundle is."""
     gathered: Gathered
     """The records, redacted."""
-    facts: RunFacts
+    facts: RunCounts
     """Counts over them."""
     inputs: tuple[BundledInput, ...]
     """Data that runs read."""

@@ -18,7 +18,7 @@ from boardcluster import __version__
 from boardcluster.bundle.archive import BundleWriter, info_bytes, pack
 from boardcluster.bundle.attempts import AttemptJob, PackedAttempt, pack_attempt, packed_files
 from boardcluster.bundle.crate import crate_text, require_rocrate
-from boardcluster.bundle.facts import Authorship, inputs_of, run_facts
+from boardcluster.bundle.facts import Authorship, count_runs, inputs_of
 from boardcluster.bundle.gather import Gathered, gather
 from boardcluster.bundle.layout import CRATE, INFO, REPORT, STORE, BundleInfo
 from boardcluster.bundle.names import known_names
@@ -117,38 +117,32 @@ def write_bundle(
     require_rocrate()
     require_free(path, force=force)
     gathered = gather(home, campaign=campaign, cluster=cluster)  # 1
-    redactor = Redactor(known_names(home, cluster, cache=cache))
+    names = known_names(home, cluster, cache=cache, words=_words(gathered))
     with (
         whole_file(path, force=force) as temporary,
         tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.absolute().parent) as folder,
         temporary.open("wb") as stream,
         contextlib.closing(BundleWriter(stream)) as writer,
     ):
-        work = _Work(gathered, redactor, Path(folder), writer, follow)
+        work = _Work(gathered, Redactor(names), Path(folder), writer, follow)
         work.add_plans()
         work.add_attempts()  # 2
         redacted = work.redacted()
+        chosen, target = redacted.chosen or None, Path(folder) / REPORT
         reported = make_report(  # 3
-            work.home,
-            Path(folder) / REPORT,
-            campaign=redacted.chosen or None,
-            tainted=tainted,
-            follow=follow,
+            work.home, target, campaign=chosen, tainted=tainted, follow=follow
         )
         for name, content in sorted(reported.items()):
             work.add(f"{REPORT}/{name}", content)
         digest = work.finish(redacted, by, tainted=tainted)  # 4
-    return WrittenBundle(
-        path=path,
-        sha256=digest,
-        campaigns=len(redacted.campaigns),
-        runs=len(redacted.attempts),
-        files=len(work.names) + 1,
-        size_bytes=path.stat().st_size,
-        replaced=dict(work.replaced),
-        unread=tuple(work.unread),
-        left_out=tuple(work.left_out),
-    )
+    return work.written(path, digest)
+
+
+def _words(gathered: Gathered) -> set[str]:
+    """Return words of the records that are no name, though somebody may be called so."""
+    trials = [row.trial for row in gathered.results]
+    words = {word for trial in trials for word in trial.workload.split("+")}
+    return words | {trial.engine.value for trial in trials} | {trial.profile for trial in trials}
 
 
 class _Work:
@@ -268,6 +262,20 @@ class _Work:
         )
         return replace(after, campaigns=tuple(campaigns))
 
+    def written(self, path: Path, digest: str) -> WrittenBundle:
+        """Return what was written."""
+        return WrittenBundle(
+            path=path,
+            sha256=digest,
+            campaigns=len(self._gathered.campaigns),
+            runs=len(self._gathered.attempts),
+            files=len(self.names) + 1,
+            size_bytes=path.stat().st_size,
+            replaced=dict(self.replaced),
+            unread=tuple(self.unread),
+            left_out=tuple(self.left_out),
+        )
+
     def finish(self, redacted: Gathered, by: Authorship, *, tainted: bool) -> str:
         """Add the texts, the description and the manifest; return the manifest's SHA-256."""
         named = [row.campaign.name or row.campaign.id for row in redacted.campaigns]
@@ -293,7 +301,7 @@ class _Work:
         texts = BundleTexts(
             info=info,
             gathered=redacted,
-            facts=run_facts(redacted, with_samples=self._samples),
+            facts=count_runs(redacted, with_samples=self._samples),
             inputs=inputs_of(redacted, self._cases),
             by=by,
             changed_files=tuple(changed),

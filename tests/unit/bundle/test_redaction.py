@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.bundle.laboratory import NAMES, SECRETS, entries
+from tests.unit.bundle.laboratory import NAMES, SECRETS, USERS, entries
 
 import boardcluster as bc
 from boardcluster.api import WrittenBundle
@@ -128,7 +128,7 @@ def test_names_that_many_have_stay(board_spec: ClusterSpec, tmp_path: Path) -> N
     [
         ("alice@worker1 ran", "user-1@worker1 ran"),
         ("malice is no user", "malice is no user"),
-        ("/home/bob/x and /home/hadoop/y", "/home/(user)/x and /home/hadoop/y"),
+        (f"{USERS}/bob/x and {USERS}/hadoop/y", f"{USERS}/(user)/x and {USERS}/hadoop/y"),
         ("at 192.168.1.7, 198.18.5.2", "at (address), 198.18.5.2"),
         ("spark 4.1.4 and 21.0.8.2 took 10.25 s", "spark 4.1.4 and 21.0.8.2 took 10.25 s"),
         ('{"token": "x1y2", "tokens": 5}', '{"token": "(hidden)", "tokens": 5}'),
