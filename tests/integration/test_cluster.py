@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import urllib.request
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import boardcluster
 from boardcluster.campaign.begin import new_campaign, single_spec
 from boardcluster.campaign.driver import Watch, run_trials
 from boardcluster.campaign.plan import plan, spec_digest
@@ -195,6 +198,31 @@ def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: P
     assert "emulated" in text
     assert done["results"][0]["measurement"]["application_id"] in text
     assert up.json("results")["results"][0]["attempt"]["state"] == "ok"
+    check_bundle(up, tmp_path, campaign=done["campaign"]["id"])
+
+
+def check_bundle(up: Cli, folder: Path, *, campaign: str) -> None:
+    """Real logs and samples go into a bundle without this machine's names, and come back."""
+    file, theirs = folder / "bundle.zip", folder / "theirs"
+    # Whether its runs are tainted is up to what else this machine did.
+    options = ["--campaign", campaign, "--tainted", "-o", str(file)]
+    written = up.json("export", "--bundle", *options)
+    assert (written["runs"], written["unread"], written["left_out"]) == (2, [], [])
+    with zipfile.ZipFile(file) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    for kind in ("containers/", "telemetry.npz", ".history.json", ".events.jsonl", "case.json"):
+        assert [name for name in content if kind in name], kind
+    machine = socket.gethostname().encode()
+    for name, data in content.items():
+        assert str(up.home).encode() not in data, name
+        assert len(machine) < 3 or machine not in data, name
+    up("import", str(file), "--home", str(theirs), "--sha256", written["sha256"])
+    sides = (f"cluster:{up.home}/{campaign}", f"bundle:{file}")
+    compared = up.json("compare", *sides, "--tainted")
+    assert {row["ratio"] for row in compared["rows"]} == {1.0}
+    again = boardcluster.recompute(file)
+    assert again.different == 0, again.differences
+    assert again.numbers > 100
 
 
 def falsified(context: Context, prepared: StagedInput, job: Job, outcomes: Outcomes) -> Proof:

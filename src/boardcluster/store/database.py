@@ -157,7 +157,7 @@ class Store:
             StoreError: an id is taken or not usable, a trial belongs to another campaign, or the
                 file is not the one that the campaign names by its digest.
         """
-        if campaign.file_sha256 != (hashlib.sha256(file_bytes).hexdigest() if file_bytes else ""):
+        if file_bytes and hashlib.sha256(file_bytes).hexdigest() != campaign.file_sha256:
             raise StoreError(
                 f"the campaign file is not the one of campaign {campaign.id}",
                 hint="report this: the driver broke the store's rules",

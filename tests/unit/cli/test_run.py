@@ -400,6 +400,19 @@ def test_a_comment_is_no_edit(desk: Desk, small: str) -> None:
     desk("run", small, "--resume")
 
 
+def test_the_file_is_registered_before_the_first_run(desk: Desk, small: str) -> None:
+    first = break_off(desk, small)
+    Path(small).write_text("# a comment\n" + SMALL)
+    desk("run", small, "--resume")
+
+    [campaign] = desk.campaigns()
+    assert campaign.file_sha256 == hashlib.sha256(SMALL.encode()).hexdigest()
+    with Store.open(desk.home, read_only=True) as store:
+        assert store.campaign_file(first) == SMALL.encode()  # as it was, whatever it is now
+        planned = [row.attempt.started_utc for row in store.results() if row.attempt]
+    assert campaign.created_utc <= min(planned)
+
+
 def test_resume_runs_what_is_left_of_the_same_campaign(desk: Desk, small: str) -> None:
     first = break_off(desk, small)
     done = {row.trial.id for row in desk.results() if row.attempt and row.attempt.state == "ok"}

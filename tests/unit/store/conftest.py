@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -55,6 +56,9 @@ def _another(factor: Factor) -> Any:
     return next(level for level in factor.kind if level != factor.default)
 
 
+CAMPAIGN_FILE = b"[campaign]\nname = 'paper'  # a comment\n"
+"""What the campaign was begun with."""
+
 LATER = {factor.name: _another(factor) for factor in FACTORS if factor.migration}
 """A level of each factor that came after the first formats of the store."""
 
@@ -70,6 +74,7 @@ def campaign() -> Campaign:
         id="20260801-120000",
         name="paper",
         spec_sha256=DIGEST,
+        file_sha256=hashlib.sha256(CAMPAIGN_FILE).hexdigest(),
         starts=3,
         precision=0.03,
         repetitions_max=30,

@@ -54,6 +54,7 @@ def old_campaign(campaign: Campaign) -> Campaign:
         campaign,
         name="",
         spec_sha256="",
+        file_sha256="",
         starts=1,
         precision=None,
         repetitions_max=0,
@@ -278,4 +279,5 @@ def test_a_migration_that_was_released_never_changes() -> None:
         "0007_starts": "895c00900c7a9d8e5ba510ae1b83aa0d776a5f83308394500e037891d3416e95",
         "0008_disturbances": "d87da2495acdb0bebdaf79b4ddd59fd7aeb6126c3c94bdae09903ea98880b9f6",
         "0009_variant": "87d7a039da28469cf06dbb9d5a03beb1bcd6b66fbe4717076073dd7dc6db8f75",
+        "0010_campaign_files": "d528c7662a2922b7623263451ff9c3d744d0136a3647cecadc5b9eb90faf96aa",
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.builders import end_attempt, make_board_fingerprint, store_run
-from tests.unit.store.conftest import TELEMETRY
+from tests.unit.store.conftest import CAMPAIGN_FILE, TELEMETRY
 
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.records import (
@@ -218,6 +218,19 @@ def test_a_campaign_is_stored_whole_or_not_at_all(
     assert store.campaigns() == (campaign,)
     store.add_campaign(other, (good,))
     assert store.trials(other.id) == (good,)
+
+
+def test_the_file_of_a_campaign_is_kept_with_its_plan(
+    tmp_path: Path, campaign: Campaign, trials: tuple[Trial, ...]
+) -> None:
+    with Store.open(tmp_path) as store:
+        with pytest.raises(StoreError, match="the campaign file is not the one"):
+            store.add_campaign(campaign, trials, file_bytes=CAMPAIGN_FILE + b"#")
+        assert store.campaigns() == ()
+        assert store.campaign_file(campaign.id) is None
+        store.add_campaign(campaign, trials, file_bytes=CAMPAIGN_FILE)
+        assert store.campaign_file(campaign.id) == CAMPAIGN_FILE
+        assert store.states(campaign.id) == dict.fromkeys(trial.id for trial in trials)
 
 
 @pytest.mark.parametrize("bad", ["", "..", "a/b", "/abs", ".hidden", "a\n", "x" * 300])
