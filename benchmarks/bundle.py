@@ -10,6 +10,7 @@ written within 30 s and 2 GB of memory, imported within 30 s. Ends with status 1
 from __future__ import annotations
 
 import argparse
+import functools
 import resource
 import shutil
 import sys
@@ -59,11 +60,11 @@ def run_again(old: Store, store: Store, trial_id: str, row: Result) -> None:
     if before is None:
         raise ValueError("only runs that ended are repeated")
     attempt = store.begin_attempt(trial_id, before.fingerprint, before.started_utc)
-    folder = store.artefact_folder(attempt)
     shutil.copytree(
         old.artefact_folder(before),
-        folder,
+        store.artefact_folder(attempt),
         ignore=shutil.ignore_patterns("attempt.json"),
+        copy_function=functools.partial(copy_moved, homes=(old.home, store.home)),
         dirs_exist_ok=True,
     )
     judged = before.state is AttemptState.OK
@@ -75,6 +76,13 @@ def run_again(old: Store, store: Store, trial_id: str, row: Result) -> None:
         measurement=row.measurement,
         telemetry=old.telemetry(before) if judged else None,
     )
+
+
+def copy_moved(source: str, target: str, *, homes: tuple[Path, Path]) -> str:
+    """Copy a file, as it would be if the run had been made in the other home."""
+    before, after = (str(home.resolve()).encode() for home in homes)
+    Path(target).write_bytes(Path(source).read_bytes().replace(before, after))
+    return target
 
 
 def timed(what: str, action: Callable[[], object]) -> bool:

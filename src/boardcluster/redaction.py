@@ -40,13 +40,13 @@ _KEY_BLOCK = re.compile(
 _IN_FILES = (
     # NAME=VALUE of environments, properties and logs.
     re.compile(
-        rf"(?P<kept>[\w.-]*(?:{_WORDS}|signature|{_KEYS})[\w.-]*=)"
+        rf"(?P<kept>(?:{_WORDS}|signature|{_KEYS})[\w.-]*=)"
         r"(?!\(hidden\)|(?:true|false|null|none)\b)[^\s\"'<>,;&]+",
         re.IGNORECASE,
     ),
     # NAME = "VALUE" of TOML and shells.
     re.compile(
-        rf"""(?P<kept>[\w.-]*(?:{_WORDS}|signature|{_KEYS})[\w.-]*["']?\s{{0,2}}=\s{{0,2}}"""
+        rf"""(?P<kept>(?:{_WORDS}|signature|{_KEYS})[\w.-]*["']?\s{{0,2}}=\s{{0,2}}"""
         r"""(?P<quote>["']))(?:(?!(?P=quote)).)+""",
         re.IGNORECASE,
     ),
@@ -72,8 +72,8 @@ _IN_FILES = (
 )
 SECRET_MARKS = (
     *("pass", "pwd", "secret", "token", "credential", "signature", "bearer ", "basic ", "key"),
-    *("://", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "akia", "asia", "xox", "aiza"),
-    *("hf_", "eyj", "ssh-", "ecdsa-", "sig=", "code="),
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "akia", "asia", "xox", "aiza", "hf_"),
+    *("eyj", "ssh-", "ecdsa-", "sig=", "code=", "@"),
 )
 """Lower-case text near every secret that ``hide_secrets`` knows: without any, there is none."""
 _LOGIN = re.compile(r"^(?P<kept>[^:]+:).+$", re.DOTALL)

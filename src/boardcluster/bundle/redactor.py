@@ -7,6 +7,7 @@ for marks near which there may be one, and only their surroundings are looked at
 
 from __future__ import annotations
 
+import functools
 import io
 import ipaddress
 import json
@@ -22,7 +23,7 @@ from boardcluster.redaction import HIDDEN, SECRET_MARKS, hide_secrets
 
 __all__ = ["Redacted", "Redactor"]
 
-_BEFORE_BYTES, _AFTER_BYTES, _VALUE_BYTES = 256, 512, 1 << 16
+_BEFORE_BYTES, _AFTER_BYTES, _VALUE_BYTES = 128, 160, 1 << 13
 """How much is looked at around a mark; after it at least until a value has ended."""
 _ENDS = re.compile(rb"[\s\"'<>,;]")
 _KEY_BEGIN, _KEY_END = b"-----BEGIN ", b"-----END "
@@ -160,17 +161,18 @@ class Redactor:
 
     def _close(self, window: bytes, found: Tally[str]) -> bytes:
         text = window.decode("utf-8", "surrogateescape")
-        hidden = hide_secrets(text)
+        hidden = _hidden(text)
         if hidden != text:
             found["secrets"] += max(1, hidden.count(HIDDEN) - text.count(HIDDEN))
-        window = hidden.encode("utf-8", "surrogateescape")
-        for pattern, sort in ((_HOME, "users"), (_LOGIN_NAMES, "users")):
-            window, count = pattern.subn(_named, window)
-            found[sort] += count
-        window, count = _MAIL.subn(_ADDRESS_WORD, window)
-        found["addresses"] += count
-        for sort in [sort for sort, number in found.items() if not number]:
-            del found[sort]
+            window = hidden.encode("utf-8", "surrogateescape")
+        for pattern, word, sort in (
+            (_HOME, _named, "users"),
+            (_LOGIN_NAMES, _named, "users"),
+            (_MAIL, lambda _: _ADDRESS_WORD, "addresses"),
+        ):
+            window, count = pattern.subn(word, window)
+            if count:
+                found[sort] += count
         return window
 
     @cached_property
@@ -214,6 +216,12 @@ class Redactor:
         return None
 
 
+@functools.lru_cache(maxsize=4096)
+def _hidden(text: str) -> str:
+    """Hide secrets; what every container of a job says alike is looked at once."""
+    return hide_secrets(text)
+
+
 _NO_START = frozenset({*(bytes([digit]) for digit in b"0123456789"), b"."})
 
 
@@ -239,10 +247,28 @@ def _places(content: bytes, marks: tuple[bytes, ...]) -> Iterator[int]:
 _MARKS = (*(mark.encode() for mark in SECRET_MARKS), *_HOME_MARKS, b"@", *_LOGIN_MARKS)
 
 
+_KEY = b"key"
+_KEYS_OF = re.compile(
+    rb"(?:api|account|access|private|shared|storage|signing|subscription)[-_. ]?$"
+)
+
+
+def _marked(lowered: bytes) -> list[int]:
+    """Return the places of all marks, in order; of keys only those that are secrets."""
+    found = []
+    for place in sorted(_places(lowered, _MARKS)):
+        if lowered.startswith(_KEY, place):
+            secret = _KEYS_OF.search(lowered, max(0, place - 14), place)
+            if secret is None and lowered[place + 3 : place + 4] != b"=":
+                continue
+        found.append(place)
+    return found
+
+
 def _windows(content: bytes, lowered: bytes) -> Iterator[tuple[int, int]]:
     """Yield the surroundings of all marks, those that touch each other as one."""
     begin = end = -1
-    for place in sorted(_places(lowered, _MARKS)):
+    for place in _marked(lowered):
         first, last = max(0, place - _BEFORE_BYTES), min(len(content), place + _AFTER_BYTES)
         if first <= end and last <= end:
             continue
