@@ -54,6 +54,7 @@ __all__ = [
     "NodeSamples",
     "NodeSpec",
     "NodeTwin",
+    "OnLoss",
     "Policy",
     "Power",
     "PowerModel",
@@ -144,6 +145,21 @@ class CachePolicy(StrEnum):
 
     DROP = "drop"
     KEEP = "keep"
+
+
+class OnLoss(StrEnum):
+    """What a campaign does when a node, a daemon or a disk of its cluster is lost.
+
+    The attempt is invalid in any case. All but STOP wait a bounded time for nodes and disks and run
+    the trial again. WAIT starts nothing: daemons must come back by themselves. RESTART starts what
+    does not. WITHOUT does so, too, and goes on without workers that stay away: trials that need
+    one of them stay pending. STOP ends the campaign at once.
+    """
+
+    WAIT = "wait"
+    RESTART = "restart"
+    WITHOUT = "without"
+    STOP = "stop"
 
 
 class CampaignKind(StrEnum):
@@ -491,6 +507,10 @@ class Policy:
     """How often a disturbed run is repeated, after a cool-down; each try is kept."""
     telemetry_hertz: float = 1.0
     """Samples of each node per second; 0.1 to 10."""
+    on_loss: OnLoss = OnLoss.STOP
+    """What happens when a part of the cluster is lost."""
+    loss_wait_seconds: float = 600.0
+    """Longest wait for a part that was lost; see ``on_loss``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

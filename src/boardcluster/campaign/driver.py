@@ -7,15 +7,23 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from boardcluster.analysis.trust import precision_reached
 from boardcluster.campaign.awake import kept_awake
 from boardcluster.campaign.execution import attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.observation import EarlierRuns
+from boardcluster.campaign.recovery import TRIES_MOST, Recovery
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.campaign.trial_jobs import jobs_of
-from boardcluster.errors import BoardclusterError, ClusterError, HostError
+from boardcluster.errors import (
+    BoardclusterError,
+    ClusterError,
+    HostError,
+    LockedError,
+    RemoteError,
+)
 from boardcluster.factors import levels
 from boardcluster.records import (
     Attempt,
@@ -26,7 +34,7 @@ from boardcluster.records import (
     Trial,
     in_cell,
 )
-from boardcluster.services.disk_space import require_disk_space
+from boardcluster.services.disk_space import full_disk, require_disk_space
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.workloads.base import InstallContext
@@ -73,6 +81,7 @@ def run_trials(
     cluster: Callable[[Trial], LiveCluster],
     bench: Bench,
     watch: Watch,
+    recovery: Recovery | None = None,
 ) -> None:
     """Run trials of a campaign whose plan is stored: step 7 of ``campaign.life.run_campaign``.
 
@@ -95,9 +104,12 @@ def run_trials(
           number can be trusted;
        k. delete the output, and commit state, measurement and samples in one transaction;
        l. repeat, after a cool-down, what is too disturbed for its cell, as often as the policy
-          says.
-    2. A trial that fails does not stop the campaign; a cluster that is no longer whole does, and
-       so do three trials in a row, of several cells, without a result for one cause.
+          says;
+       m. after a loss of a node, a daemon or a disk: have it back as the policy says, and try the
+          trial again; see ``Recovery``.
+    2. A trial that fails does not stop the campaign; a cluster that does not come back does, and
+       so do three trials in a row, of several cells, without a result for one cause. Without a
+       ``recovery`` any loss stops it.
 
     Raises:
         ClusterError: a daemon or node was lost, the cluster does not take a variant, or one cause
@@ -105,47 +117,119 @@ def run_trials(
         CapacityError: the driver's disk is full; the trials left stay pending.
     """
     with kept_awake():
-        _run_each(store, campaign, trials, cluster=cluster, bench=bench, watch=watch)
+        each = _Trials(
+            store, campaign, cluster=cluster, bench=bench, watch=watch, recovery=recovery
+        )
+        for trial in trials:
+            each.run(trial)
 
 
-def _run_each(
-    store: Store,
-    campaign: Campaign,
-    trials: Sequence[Trial],
-    *,
-    cluster: Callable[[Trial], LiveCluster],
-    bench: Bench,
-    watch: Watch,
-) -> None:
-    known: tuple[LiveCluster, Fingerprint] | None = None
-    without: list[tuple[str, object]] = []
-    """Cause and cell of the latest trials that have no result."""
-    for trial in trials:
-        live = cluster(trial)
-        if known is None or known[0] is not live:
-            known = (live, take_fingerprint(live))
+class _Trials:
+    """Runs trials one after the other, each until an attempt at it was not lost."""
+
+    def __init__(
+        self,
+        store: Store,
+        campaign: Campaign,
+        *,
+        cluster: Callable[[Trial], LiveCluster],
+        bench: Bench,
+        watch: Watch,
+        recovery: Recovery | None,
+    ) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._cluster = cluster
+        self._bench = bench
+        self._watch = watch
+        self._recovery = recovery
+        self._was_up = False
+        self._known: tuple[LiveCluster, Fingerprint] | None = None
+        self._without: list[tuple[str, object]] = []
+        """Cause and cell of the latest trials that have no result."""
+
+    def run(self, trial: Trial) -> None:
+        """Run a trial, again after each loss that the recovery mends."""
+        recovery = self._recovery
+        for tries in range(1, TRIES_MOST + 1):
+            if recovery is not None and recovery.skips(trial):
+                return
+            try:
+                end = self._tried(trial)
+            except (ClusterError, RemoteError) as error:
+                # What never came up was not lost: a person who has just begun is told at once.
+                if recovery is None or not self._was_up or isinstance(error, LockedError):
+                    raise
+                lost = error.message
+            else:
+                if not end.lost:
+                    self._stop_at_one_cause(trial, end)
+                    return
+                lost = end.lost
+            self._recover(trial, lost, tries)
+
+    def _recover(self, trial: Trial, lost: str, tries: int) -> None:
+        """Have the cluster back.
+
+        Raises:
+            ClusterError: it does not come back, or the policy is to stop.
+        """
+        still = lost
+        if self._recovery is not None:
+            still = self._recovery.after(trial, lost, tries=tries)
+        if still:
+            raise ClusterError(
+                f"lost during campaign {self._campaign.id}: {still}; the other trials stay pending",
+                hint="see `boardcluster status`; restart with `boardcluster down` and `up`, "
+                "then continue with `boardcluster run FILE --resume`",
+            )
+
+    def _tried(self, trial: Trial) -> TrialEnd:
+        """Make an attempt at a trial, and more where it was only disturbed.
+
+        With a full disk of the master it is lost before it begins.
+
+        Raises:
+            ClusterError: the cluster does not take the trial's variant.
+            CapacityError: the driver's disk is full.
+        """
+        bench = self._bench
+        live = self._cluster(trial)
+        self._was_up = True
+        if self._known is None or self._known[0] is not live:
+            self._known = (live, take_fingerprint(live))
         require_disk_space(live.home)
-        end = _run(store, live, known[1], trial, bench=bench, watch=watch)
+        if full := full_disk(live.layout, live.master, live.spec.master):
+            lost = f"{live.spec.master.name}: {full}"
+            reason = f"storage: {lost}"
+            return TrialEnd(state=AttemptState.INVALID, reason=reason, measurement=None, lost=lost)
+        fingerprint = self._known[1]
+        run = partial(_run, self._store, live, fingerprint, trial, bench=bench, watch=self._watch)
+        end = run()
         for _ in range(bench.policy.repeat_tainted):
             if not end.excluded:
                 break
             bench.progress("disturbed: cooling down before repeating it", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
-            end = _run(store, live, known[1], trial, bench=bench, watch=watch, again=True)
+            end = run(again=True)
         if end.state is AttemptState.INVALID:
-            known = None  # what made it so may have changed the setup
-        if end.lost:
-            raise ClusterError(
-                f"lost during campaign {campaign.id}: {end.lost}; the other trials stay pending",
-                hint="see `boardcluster status`; restart with `boardcluster down` and `up`, "
-                "then continue with `boardcluster run FILE --resume`",
-            )
-        without = [*without, (_cause(end), levels(trial))] if _cause(end) else []
-        causes, cells = zip(*without[-_SAME_CAUSES:], strict=True) if without else ((), ())
+            self._known = None  # what made it so may have changed the setup
+        return end
+
+    def _stop_at_one_cause(self, trial: Trial, end: TrialEnd) -> None:
+        """Stop where one cause leaves trial after trial without a result.
+
+        Raises:
+            ClusterError: names it.
+        """
+        row = [(_cause(end), levels(trial))] if _cause(end) else []
+        self._without = [*self._without, *row] if row else []
+        latest = self._without[-_SAME_CAUSES:]
+        causes, cells = zip(*latest, strict=True) if latest else ((), ())
         if len(causes) == _SAME_CAUSES and len(set(causes)) == 1 and len(set(cells)) > 1:
             raise ClusterError(
-                f"{_SAME_CAUSES} trials in a row of campaign {campaign.id} ended for one cause: "
-                f"{end.reason}; the other trials stay pending",
+                f"{_SAME_CAUSES} trials in a row of campaign {self._campaign.id} ended for one "
+                f"cause: {end.reason}; the other trials stay pending",
                 hint="remove the cause, then continue with `boardcluster run FILE --resume "
                 "--retry-failed`",
             )

@@ -4,7 +4,8 @@ HDFS misses a DataNode after 630 s and YARN a NodeManager after 600 s, by their 
 master tries, every few seconds, the ports that the cluster's own traffic uses: a daemon that ended
 refuses, a node that is off or cut from the network does not answer. Less often it asks YARN which
 nodes get no more work, because a disk is full or broken: a job may wait for such a node for ever.
-On nodes that are slower than their boards by a dilation, all its times are so many times longer.
+And it looks at the master's own disk, of which YARN knows nothing. On nodes that are slower than
+their boards by a dilation, all its times are so many times longer.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from typing import Self
 from boardcluster.errors import BoardclusterError
 from boardcluster.remote.node_rpc import Reached, Reaching, reach
 from boardcluster.services.daemons import daemons_of
+from boardcluster.services.disk_space import full_disk
 from boardcluster.services.layout import PORTS
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.yarn import unhealthy_nodes
 
-__all__ = ["Heartbeat", "lost_now"]
+__all__ = ["Heartbeat", "away_now", "lost_now"]
 
 _FIRST_LOOK_SECONDS = 2.0
 """Long enough for one more SYN after 1 s, should a busy link have dropped the first."""
@@ -97,14 +99,14 @@ class _Looks:
             if view.state is not Reached.OK
         }
 
-    def _away(self) -> list[str]:
+    def away(self) -> list[str]:
         """Name the nodes of which nothing answers."""
         answering = {target.node for target in self._targets if target not in self._mute}
         nodes = dict.fromkeys(target.node for target in self._targets)
         return [node for node in nodes if node not in answering]
 
     def _lost_nodes(self, missed: Mapping[_Target, Reaching]) -> list[str]:
-        away = self._away()
+        away = self.away()
         if not away:
             return []
         words = next(view.words for target, view in missed.items() if target.node in away)
@@ -115,7 +117,7 @@ class _Looks:
         return [f"{named} unreachable from {self._master.name} ({words})"]
 
     def _lost_daemons(self, missed: Mapping[_Target, Reaching]) -> list[str]:
-        away = self._away()
+        away = self.away()
         losses = []
         for target, view in missed.items():
             name = f"{target.daemon} on {target.node}"
@@ -134,9 +136,27 @@ def lost_now(live: LiveCluster, *, wait: Callable[[float], object] = time.sleep)
         return _unreachable(live, error)
 
 
+def away_now(live: LiveCluster) -> list[str]:
+    """Name the nodes that the master does not reach at all; the master if it cannot be asked."""
+    looks = _Looks(live, most_mute=1, wait=time.sleep)
+    try:
+        looks.lost()
+    except _CANNOT_ASK:
+        return [live.spec.master.name]
+    return looks.away()
+
+
 def _unreachable(live: LiveCluster, error: Exception) -> str:
     words = error.message if isinstance(error, BoardclusterError) else str(error)
     return f"master {live.master.name} unreachable ({' '.join(words.split())[:200]})"
+
+
+def _unhealthy(live: LiveCluster) -> list[str]:
+    """Name nodes that get no more work, and the master if its disk is full."""
+    master = live.spec.master
+    full = full_disk(live.layout, live.master, master)
+    named = [] if not full else [f"{master.name}: {full}"]
+    return named + list(unhealthy_nodes(live.layout, live.master))
 
 
 class Heartbeat:
@@ -147,7 +167,8 @@ class Heartbeat:
         on_loss: called once, from the watching thread, with what was lost in words.
         interval_seconds: pause between two beats, in seconds of the boards.
         wait: waits so many seconds and tells whether the block has ended.
-        unhealthy: names what YARN gives no more work to; None asks it.
+        unhealthy: names what YARN gives no more work to, and what its own node cannot tell it:
+            a full disk of the master; None asks them.
 
     Attributes:
         lost: what was lost in words; empty if nothing was.
@@ -162,7 +183,7 @@ class Heartbeat:
         wait: Callable[[float], bool] | None = None,
         unhealthy: Callable[[], Sequence[str]] | None = None,
     ) -> None:
-        self._unhealthy = unhealthy or partial(unhealthy_nodes, live.layout, live.master)
+        self._unhealthy = unhealthy or partial(_unhealthy, live)
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
         self._live = live

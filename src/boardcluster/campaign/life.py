@@ -21,6 +21,7 @@ from boardcluster.campaign.follow import Follower, each_health_once, each_run
 from boardcluster.campaign.plan import spec_digest
 from boardcluster.campaign.prediction import CampaignPrediction, predict_trials
 from boardcluster.campaign.preflight import Preflight, check_preflight, free_bytes
+from boardcluster.campaign.recovery import Recovery
 from boardcluster.campaign.rounds import Outlook, look_ahead, next_round
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
@@ -119,7 +120,8 @@ def run_campaign(
             in the way.
         EmptySelectionError: nothing is left or selected.
         CapacityError: it cannot run here; with every reason.
-        ClusterError: a node or daemon was lost; the trials left stay pending.
+        ClusterError: a node or daemon was lost, and did not come back as far as the policy waits
+            for it; the trials left stay pending.
     """
     with contextlib.nullcontext() if locked else driver_lock(home, doing="run"):  # 1
         declared = read_declared(home)  # 2
@@ -145,8 +147,16 @@ def run_campaign(
                 live = found if as_it_is and campaign.starts == 1 else None
                 begun = _begun_start(store, campaign)
                 with _cluster(home, live, begun, cache, follow) as cluster:  # 8
+                    recovery = _recovery(home, spec, request, cluster, follow)
                     work = _run_rounds(  # 7
-                        store, campaign, work, spec, cluster=cluster, bench=bench, follow=follow
+                        store,
+                        campaign,
+                        work,
+                        spec,
+                        cluster=cluster,
+                        bench=bench,
+                        follow=follow,
+                        recovery=recovery,
                     )
             return _outcome(store, campaign, work)  # 9
 
@@ -160,14 +170,23 @@ def _run_rounds(
     cluster: Callable[[Trial], operation.LiveCluster],
     bench: Bench,
     follow: Follower,
+    recovery: Recovery | None,
 ) -> PlannedWork:
-    """Run what was chosen, and further rounds; return the work with all that ran."""
+    """Run what was chosen, and further rounds; return the work with all that ran.
+
+    Where trials were skipped there are none: what a further round is planned from is missing.
+    """
     if work.further:
         store.add_trials(campaign.id, work.further)
     trials = work.chosen
     while True:
         watch = each_run(campaign, trials, follow)
-        run_trials(store, campaign, trials, cluster=cluster, bench=bench, watch=watch)
+        run_trials(
+            store, campaign, trials, cluster=cluster, bench=bench, watch=watch, recovery=recovery
+        )
+        if recovery is not None and recovery.skipped:
+            follow.line(_skipped_words(recovery))
+            return work
         following = next_round(store, campaign, work.spec, declared)
         if following.words:
             follow.line(following.words)
@@ -175,6 +194,27 @@ def _run_rounds(
             return work
         store.add_trials(campaign.id, trials)
         work = replace(work, planned=(*work.planned, *trials), chosen=(*work.chosen, *trials))
+
+
+def _recovery(
+    home: Path,
+    declared: ClusterSpec,
+    request: CampaignRequest,
+    cluster: Callable[[Trial], operation.LiveCluster],
+    follow: Follower,
+) -> Recovery | None:
+    """Return what deals with losses; None for a cluster that is used as it is up."""
+    if not isinstance(cluster, VariantSwitcher):
+        return None
+    return Recovery(home, declared, request.spec.policy, cluster, progress=follow.progress)
+
+
+def _skipped_words(recovery: Recovery) -> str:
+    gone = "; ".join(f"{name}: {why}" for name, why in recovery.left_out.items())
+    return (
+        f"{len(recovery.skipped)} runs are pending, because they need workers that were lost "
+        f"({gone}); `boardcluster run FILE --resume` runs them once those are back"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -380,6 +380,8 @@ def _without_later(campaign: dict[str, Any]) -> None:
     if campaign["starts"] == 1:
         del campaign["starts"]
     _drop_empty(campaign, "precision", "repetitions_max", "comparisons")
+    for name in ("on_loss", "loss_wait_seconds"):  # they change no run, so they may be edited
+        del campaign["policy"][name]
 
 
 def _drop_empty(table: dict[str, Any], *names: str) -> None:

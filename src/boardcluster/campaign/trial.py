@@ -316,7 +316,8 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
             lost=", ".join(dead_daemons(live)),
         )
     lost = list(this.losses) or dead_daemons(live)
-    sick = sick_disks(live.layout, live.remotes, live.as_root)
+    ill = sick_disks(live.layout, live.remotes, live.as_root)
+    sick = [f"{name}: {what}" for name, what in ill.items()]
     with contextlib.suppress(BoardclusterError):
         sick += unhealthy_nodes(live.layout, live.master)
     if _SAFE_MODE.search(error.message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Self
 
@@ -55,6 +55,7 @@ class VariantSwitcher:
         self._start = 0
         self._live: LiveCluster | None = None
         self._was_up = operation.found_up(home)
+        self._is_partial = False
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +82,21 @@ class VariantSwitcher:
             self._live = self._up(variant)
             self._variant = variant
         return self._live
+
+    @property
+    def live(self) -> LiveCluster | None:
+        """The cluster as it is up; None before the first trial, and if it did not come up."""
+        return self._live
+
+    def end_without(self, names: Collection[str]) -> None:
+        """End the cluster; nodes that do not answer are left as they are.
+
+        Raises:
+            ClusterError: another node does not answer.
+        """
+        self._live = None
+        self._is_partial = True
+        operation.down(self._home, without=names)
 
     def look_again(self) -> None:
         """Have the next trial look whether the cluster is whole, and restart one that is not."""
@@ -123,7 +139,9 @@ class VariantSwitcher:
 
     def leave(self) -> None:
         """After the last trial: leave the cluster as it was found, up or down."""
-        if not self._was_up:
+        if self._is_partial:  # what cluster.toml says needs the nodes that stayed away
+            self.abandon()
+        elif not self._was_up:
             operation.down(self._home)
         elif self._live is not None and self._live.state.form:
             self._progress("returning the cluster to cluster.toml", 0, 0)

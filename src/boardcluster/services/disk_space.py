@@ -8,19 +8,24 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from boardcluster.errors import BoardclusterError, CapacityError
+from boardcluster.cluster.each_node import each_node
+from boardcluster.errors import BoardclusterError, CapacityError, RemoteTimeoutError
 from boardcluster.fetch.cache import require_space
+from boardcluster.records import NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.services.layout import Layout
 from boardcluster.units import format_bytes
 
-__all__ = ["FULL_PERCENT", "require_disk_space", "sick_disks", "used_percent"]
+__all__ = ["FULL_PERCENT", "full_disk", "require_disk_space", "sick_disks", "used_percent"]
 
 FULL_PERCENT = 90.0
 """yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage: above it a
 NodeManager is unhealthy and its jobs wait without a message (Apache Hadoop, "NodeManager")."""
 
 _KERNEL_ERROR = re.compile(r"I/O error|EXT4-fs error|read-only|abort", re.IGNORECASE)
+
+_ANSWER_SECONDS = 20.0
+"""A disk that takes longer to make an empty file is not one that jobs can work with."""
 
 _NEED_BYTES = 500_000_000
 """Below 100 MiB free (dfs.namenode.resource.du.reserved) the NameNode goes into safe mode; the
@@ -58,38 +63,70 @@ def require_disk_space(home: Path) -> None:
 
 
 def sick_disks(
-    layout: Layout, remotes: Mapping[str, Remote], admins: Mapping[str, Remote]
-) -> list[str]:
-    """Name every node whose disk is as full as YARN allows, or can no longer be written.
+    layout: Layout,
+    remotes: Mapping[str, Remote],
+    admins: Mapping[str, Remote],
+) -> dict[str, str]:
+    """Say of every node why its disk cannot be worked with; nothing of those that can.
 
-    The master's, too: when it fills, the NameNode goes into safe mode and no job can write.
+    That is a disk as full as YARN allows, one that can no longer be written, and one that does not
+    answer. The master's, too: when it fills, the NameNode goes into safe mode and no job can write.
 
     YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms). A
     file system becomes read-only when the kernel meets an error on it; the kernel's own line is
-    added where it may be read.
+    added where it may be read. A node that cannot be reached is not one with a sick disk.
     """
-    sick = []
-    for node in layout.spec.nodes:
-        remote, folder = remotes[node.name], layout.data(node)
-        with contextlib.suppress(BoardclusterError, ValueError, IndexError):
-            shown = remote.run(["df", "--block-size=1", "--output=size,avail,source", folder])
-            total, available, device = shown.text.splitlines()[1].split(maxsplit=2)
-            percent = used_percent(total_bytes=int(total), available_bytes=int(available))
-            if percent > FULL_PERCENT:
-                sick.append(f"{node.name}: its disk is {percent:.1f} % full")
-            elif words := _unwritable(remote, folder):
-                line = _kernel_line(admins[node.name], Path(device).name)
-                sick.append(f"{node.name}: its disk cannot be written to: {words}{line}")
-    return sick
+    nodes = {node.name: node for node in layout.spec.nodes}
+    found, _ = each_node(
+        nodes, lambda name: _sickness(layout, nodes[name], remotes[name], admins[name])
+    )
+    return {name: words for name, words in found.items() if words}
 
 
-def _unwritable(remote: Remote, folder: str) -> str:
+def full_disk(layout: Layout, remote: Remote, node: NodeSpec) -> str:
+    """Say how full a node's disk is, if it is as full as YARN allows; nothing is written to it.
+
+    Nothing is said of a node that cannot be asked.
+    """
+    with contextlib.suppress(BoardclusterError, ValueError, IndexError):
+        return _usage(remote, layout.data(node), timeout_seconds=_ANSWER_SECONDS)[0]
+    return ""
+
+
+def _usage(remote: Remote, folder: str, *, timeout_seconds: float) -> tuple[str, str]:
+    """Return in words that a disk is full, or nothing, and its device."""
+    shown = remote.run(
+        ["df", "--block-size=1", "--output=size,avail,source", folder],
+        timeout_seconds=timeout_seconds,
+    )
+    total, available, device = shown.text.splitlines()[1].split(maxsplit=2)
+    percent = used_percent(total_bytes=int(total), available_bytes=int(available))
+    return f"its disk is {percent:.1f} % full" if percent > FULL_PERCENT else "", device
+
+
+def _sickness(layout: Layout, node: NodeSpec, remote: Remote, admin: Remote) -> str:
+    """Return what is wrong with a node's disk; empty if nothing is, or if nobody can be asked."""
+    folder, patience = layout.data(node), _ANSWER_SECONDS * layout.dilation
+    try:
+        words, device = _usage(remote, folder, timeout_seconds=patience)
+        if words:
+            return words
+        if why := _unwritable(remote, folder, timeout_seconds=patience):
+            return f"its disk cannot be written to: {why}{_kernel_line(admin, Path(device).name)}"
+    except RemoteTimeoutError:
+        return f"its disk has not answered for {patience:g} s"
+    except (BoardclusterError, ValueError, IndexError):
+        return ""
+    return ""
+
+
+def _unwritable(remote: Remote, folder: str, *, timeout_seconds: float) -> str:
     """Return why nothing can be written; empty if it can.
 
     It is tried, because the file system of a broken disk need not call itself read-only.
     """
     probe = f"{folder}/.written-by-boardcluster"
-    done = remote.run(["touch", probe], check=False)
+    done = remote.run(["touch", probe], check=False, timeout_seconds=timeout_seconds)
     if done.returncode == 0:
         remote.run(["rm", "-f", probe], check=False)
         return ""

@@ -18,6 +18,7 @@ from boardcluster.records import (
     DeclaredComparison,
     Engine,
     Matrix,
+    OnLoss,
     Policy,
 )
 from boardcluster.spec.checks import (
@@ -195,6 +196,8 @@ class _Campaign(StrictTable):
         allow_inf_nan=False,
         description="a number from 0.1 to 10",
     )
+    on_loss: Annotated[OnLoss, word_of(OnLoss, "a way to go on")] = OnLoss.RESTART
+    loss_wait: _Wait = Field(default=_POLICY.loss_wait_seconds, description=Allowed.WAIT)
 
 
 _PLAIN = tuple(factor for factor in FACTORS if factor.is_plain)
@@ -683,6 +686,8 @@ def _to_record(campaign: _Campaign, read: Sequence[_Read], folder: Path) -> Camp
             cool_wait_seconds=campaign.cool_wait,
             repeat_tainted=campaign.repeat_tainted,
             telemetry_hertz=campaign.telemetry_hertz,
+            on_loss=campaign.on_loss,
+            loss_wait_seconds=campaign.loss_wait,
         ),
         matrices=tuple(_to_matrix(campaign, matrix, folder) for matrix in read),
         starts=campaign.starts,
