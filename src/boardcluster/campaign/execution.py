@@ -18,7 +18,7 @@ from boardcluster.foreign import bounded_lines
 from boardcluster.records import Engine, NodeSpec, TaskRecord
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
-from boardcluster.remote.node_rpc import end_marked
+from boardcluster.remote.node_rpc import end_marked, excerpt
 from boardcluster.services.conf import render_node
 from boardcluster.services.job_crashes import consequence_of_crash, starts_with_archive
 from boardcluster.services.jvm import crash_words
@@ -33,6 +33,7 @@ from boardcluster.services.spark import (
 )
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
+from boardcluster.units import format_bytes
 from boardcluster.waiting import wait_until
 
 __all__ = [
@@ -60,6 +61,10 @@ OUTPUT_FOLDER = "/boardcluster/output"
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
 _PRINTED = ("stdout", "stderr")
 """What a container prints; a JVM reports its own crash there."""
+_LOG_FILE_BYTES = 4_000_000
+"""Of a container's longer log the end is kept, where it says how it ended."""
+_LOGS_BYTES = 64_000_000
+"""Of the containers of an application on one worker, all logs together."""
 _GRACE_SECONDS = 3.0
 _ASK_SECONDS = 30.0
 _KILL_WAIT_SECONDS = 20.0
@@ -458,21 +463,53 @@ class Execution:
                     tasks=history.tasks,
                 )
             log = self._folder / f"{application_id}.events.jsonl"
-            self._live.master.get(f"{self._live.layout.spark_events}/{application_id}", log)
+            there = f"{self._live.layout.spark_events}/{application_id}"
+            self._live.master.get(there, log)
             counters, stages = read_event_log(log), read_stages(log)
-            return _Account(
+            account = _Account(
                 counters=counters,
                 phases_seconds=stages_seconds(stages),
                 clock_node=self._live.spec.master.name,
                 spans={stage.label: (stage.begin_seconds, stage.end_seconds) for stage in stages},
                 tasks=read_tasks(log),
             )
+            with contextlib.suppress(BoardclusterError):  # or the master's disk fills with them
+                self._live.master.run(["rm", "-f", there])
+            return account
         return _Account()
 
     def _fetch_container_logs(self, application_id: str) -> None:
-        for worker in self._live.spec.workers:
-            source = self._live.layout.folder(worker, "logs", "containers", application_id)
-            with contextlib.suppress(RemoteError):
-                self._live.remotes[worker.name].get(
-                    source, self._folder / "containers" / worker.name
+        """Fetch what an application's containers wrote, of much only a part, and delete it there.
+
+        Workers are asked at once: a run of days has had thousands of containers.
+        """
+        workers = {worker.name: worker for worker in self._live.spec.workers}
+
+        def one(name: str) -> None:
+            layout, remote = self._live.layout, self._live.remotes[name]
+            source = layout.folder(workers[name], "logs", "containers", application_id)
+            gathered = layout.folder(workers[name], "scratch", f"logs-{application_id}")
+            target = self._folder / "containers" / name
+            answer = excerpt(
+                remote,
+                source,
+                gathered,
+                file_bytes=_LOG_FILE_BYTES,
+                total_bytes=_LOGS_BYTES,
+            )
+            if answer is None:
+                return
+            cut, left_out = answer
+            try:
+                remote.get(gathered, target)
+            finally:
+                remote.run(["rm", "-rf", gathered])
+            if cut or left_out:
+                (target / "incomplete.txt").write_text(
+                    f"{cut} files have only their ends here, {left_out} are missing: of a file "
+                    f"{format_bytes(_LOG_FILE_BYTES)} are kept, of a worker "
+                    f"{format_bytes(_LOGS_BYTES)}\n"
                 )
+            remote.run(["rm", "-rf", source])
+
+        each_node(workers, one)  # a run is no worse without its containers' logs

@@ -29,6 +29,7 @@ from boardcluster.store.power import write_power
 from boardcluster.telemetry.clock_watch import clock_steps
 from boardcluster.telemetry.collector import Recording, recording
 from boardcluster.telemetry.metering import Metering, metering
+from boardcluster.telemetry.standstill import standstills
 
 __all__ = [
     "NO_RUNS",
@@ -136,6 +137,12 @@ class Observation:
         """Say what clocks did that can end a job, or make it look so; once watching has ended."""
         return (*self.recorded.clocks.faults(), *clock_steps(self.recorded.samples))
 
+    def standstills(self, still_seconds: float) -> dict[str, str]:
+        """Say which nodes stood still for so long, and how; once watching has ended."""
+        nodes = {node.name for node in self.live.spec.nodes}
+        own = {name: row for name, row in self.recorded.samples.items() if name in nodes}
+        return standstills(own, still_seconds=still_seconds)
+
     def hurry(self) -> None:
         """Do not wait for nodes that do not answer: something was lost."""
         self.recorded.tries = 1
@@ -229,15 +236,23 @@ def observing(
     attempt: str,
     *,
     hertz: float = Policy().telemetry_hertz,
+    lasting_seconds: float = Policy().timeout_seconds,
 ) -> Iterator[Observation]:
-    """Watch a cluster while the block runs, with so many samples of each node per second.
+    """Watch a cluster while the block runs.
 
-    By the tag of the attempt what watches is found and ended.
+    Args:
+        live: the cluster.
+        folder: folder of the attempt's artefacts.
+        attempt: tag of the attempt, by which what watches is found and ended.
+        hertz: samples of each node per second.
+        lasting_seconds: longest duration of the block that is still watched to its end.
     """
     mark = {ATTEMPT_VARIABLE: attempt}
     with (
         metering(live.spec.meters, live.metered) as meters,
-        recording(live, folder, mark, interval_seconds=1 / hertz) as recorded,
+        recording(
+            live, folder, mark, interval_seconds=1 / hertz, lasting_seconds=lasting_seconds
+        ) as recorded,
         LimitMonitor(live, folder) as monitor,
     ):
         yield Observation(

@@ -236,11 +236,12 @@ def submit_program(
         if program.path.stat().st_size <= _KEPT_PROGRAM_BYTES:
             shutil.copy2(program.path, folder / f"program{program.path.suffix}")
         scratch = scratch_of(live.layout, live.spec.master, tag)
+        longest_seconds = timeout_seconds * live.layout.dilation
         place = str(cwd) if live.layout.shares_files else scratch
         try:
             with (
                 live.master.temporary_upload(program.path.resolve()) as path,
-                observing(live, folder, tag) as observation,
+                observing(live, folder, tag, lasting_seconds=longest_seconds) as observation,
             ):
                 command = _command(live, program, path, conf=conf, tag=tag)
                 observation.settle()

@@ -50,6 +50,7 @@ from boardcluster.services.disk_space import sick_disks
 from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.yarn import unhealthy_nodes
+from boardcluster.telemetry.standstill import STILL_SECONDS
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import InputKind, Proof
 
@@ -59,6 +60,9 @@ _T = TypeVar("_T")
 
 _SAFE_MODE = re.compile(r"SafeModeException|name ?node is in safe mode", re.IGNORECASE)
 """What the NameNode says to whoever wants to write, e.g. after its disk became full."""
+
+_OOM_WORDS = re.compile(r"(^|: )oom \(")
+"""How a failure for lack of memory is told; a node that swaps stands still, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,8 @@ class _Attempt:
     """What the heartbeat lost."""
     clock_faults: list[str] = field(default_factory=list)
     """What clocks did while it ran."""
+    standstills: dict[str, str] = field(default_factory=dict)
+    """Which nodes or disks stood still while it ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,19 +213,29 @@ def _require_room(live: LiveCluster, jobs: Sequence[JobRun]) -> None:
 def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Observed]:
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
-    hertz = bench.policy.telemetry_hertz
+    policy, dilation = bench.policy, live.layout.dilation
+    longest_seconds = policy.timeout_seconds * len(jobs) * dilation
+    waits_seconds = policy.cool_down_seconds + policy.cool_wait_seconds
     with (
         contextlib.ExitStack() as watched,
-        observing(live, this.folder, this.tag, hertz=hertz) as observation,
+        observing(
+            live,
+            this.folder,
+            this.tag,
+            hertz=policy.telemetry_hertz,
+            lasting_seconds=waits_seconds + longest_seconds,
+        ) as observation,
     ):
         watched.callback(lambda: this.clock_faults.extend(observation.clock_faults()))
+        still_seconds = STILL_SECONDS * dilation
+        watched.callback(lambda: this.standstills.update(observation.standstills(still_seconds)))
 
         def lose(what: str) -> None:
             this.losses.append(what)
             observation.hurry()
             _give_up(this)
 
-        remarks = prepare_conditions(live, bench.policy, drop=False, progress=bench.progress)
+        remarks = prepare_conditions(live, policy, drop=False, progress=bench.progress)
         before = storage_totals(live)
         observation.settle()
         with Heartbeat(live, on_loss=lose):
@@ -304,7 +320,8 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
     """Say whether a failure is the trial's own, or says nothing about it.
 
     Clocks come first: with this machine asleep nodes seem lost, and a clock that is set ends tokens
-    and leases. Then a sick disk: its DataNode ends soon after, and would be called a lost node.
+    and leases. Then a sick disk: its DataNode ends soon after, and would be called a lost node. A
+    disk that stood still and works again is known by the samples alone.
     """
     live = this.live
     words = " ".join(error.message.split())[:1000]
@@ -322,6 +339,8 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
         sick += unhealthy_nodes(live.layout, live.master)
     if _SAFE_MODE.search(error.message):
         sick.append("HDFS is in safe mode, so nothing can be written")
+    if not sick and not lost and not _OOM_WORDS.search(words):
+        sick = [f"{name}: {what}" for name, what in this.standstills.items()]
     if sick or lost:
         kind, named = ("storage", "; ".join(sick)) if sick else ("node_lost", ", ".join(lost))
         return TrialEnd(

@@ -27,6 +27,7 @@ __all__ = [
     "drop_caches",
     "end_marked",
     "end_processes",
+    "excerpt",
     "hottest_celsius",
     "http",
     "http_get_all",
@@ -358,6 +359,32 @@ def hottest_celsius(remote: Remote) -> float | None:
     """Return the temperature of the node's hottest sensor; None where there is none."""
     value = rpc(remote, {"do": "temperatures"})["hottest_celsius"]
     return None if value is None else float(value)
+
+
+def excerpt(
+    remote: Remote, source: str, target: str, *, file_bytes: int, total_bytes: int
+) -> tuple[int, int] | None:
+    """Gather the files below a folder of a node in another of its folders, within a bound.
+
+    Args:
+        remote: the node.
+        source: the folder.
+        target: where to gather them, on the same file system; what was there is deleted.
+        file_bytes: of a longer file the end is taken.
+        total_bytes: of all together; what does not fit is left out.
+
+    Returns:
+        How many files were cut, and how many left out; None if there is no such folder.
+    """
+    request = {
+        "do": "excerpt",
+        "source": source,
+        "target": target,
+        "file_bytes": file_bytes,
+        "total_bytes": total_bytes,
+    }
+    answer = rpc(remote, request, timeout_seconds=_SLOW_SECONDS)
+    return None if answer is None else (int(answer["cut"]), int(answer["left_out"]))
 
 
 def reach(

@@ -116,7 +116,8 @@ def namenode_format_command(layout: Layout) -> list[str]:
     """Return the command that creates an empty HDFS; it refuses to overwrite one."""
     (kind,) = (kind for kind in DAEMONS if kind.name == "namenode")
     master = layout.spec.master
-    return [*_java(layout, master, kind), kind.main, "-format", "-nonInteractive"]
+    told = "-Dboardcluster.appender=console"  # its words are the driver's error, not a log
+    return [*_java(layout, master, kind), told, kind.main, "-format", "-nonInteractive"]
 
 
 def ports_of(kind: DaemonKind) -> list[int]:

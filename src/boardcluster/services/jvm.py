@@ -87,6 +87,8 @@ def daemon_options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.io.tmpdir={layout.folder(node, 'tmp')}",
         f"-Dhadoop.log.dir={layout.folder(node, 'logs')}",
+        f"-Dboardcluster.log={layout.folder(node, 'logs', f'{daemon}.log')}",
+        "-Dboardcluster.appender=rolling",
     ]
 
 

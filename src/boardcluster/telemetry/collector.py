@@ -31,8 +31,12 @@ _TRIES = 3
 _RETRY_SECONDS = 11.0
 """Longer than a host is taken to be silent, see remote/ssh_route.py."""
 
-_LONGEST_SECONDS = 48 * 3600.0
-"""Agents end by themselves after this, should a killed driver never end them."""
+_LASTING_SECONDS = 24 * 3600.0
+"""No probe takes as long; a run says how long it may take."""
+
+_AFTER_SECONDS = 3600.0
+"""Agents end by themselves so long after a run must have ended, should a killed driver never end
+them."""
 
 _MOST_BYTES = 32 << 20
 
@@ -69,6 +73,8 @@ class Recording:
 
     interval_seconds: float
     """From one sample to the next."""
+    longest_seconds: float = _LASTING_SECONDS
+    """After this agents end by themselves."""
     began_seconds: float = 0.0
     """When the last agent had been started, by the driver's monotonic clock."""
     targets: Mapping[str, Target] = field(default_factory=dict)
@@ -139,7 +145,12 @@ class Recording:
 
 @contextlib.contextmanager
 def recording(
-    live: LiveCluster, folder: Path, mark: Mapping[str, str], *, interval_seconds: float = 1.0
+    live: LiveCluster,
+    folder: Path,
+    mark: Mapping[str, str],
+    *,
+    interval_seconds: float = 1.0,
+    lasting_seconds: float = _LASTING_SECONDS,
 ) -> Iterator[Recording]:
     """Watch every node while the block runs; of an emulated cluster also the machine itself.
 
@@ -150,9 +161,16 @@ def recording(
         folder: folder of the driver for the machine's own samples while they are taken.
         mark: environment variables of the agents, by which ``end_marked`` finds them.
         interval_seconds: from one sample to the next; 0.1 to 10.
+        lasting_seconds: longest duration of the block that is still watched to its end.
     """
     targets = node_targets(live, folder)
-    with recording_of(targets, folder, mark, interval_seconds=interval_seconds) as recorded:
+    with recording_of(
+        targets,
+        folder,
+        mark,
+        interval_seconds=interval_seconds,
+        lasting_seconds=lasting_seconds,
+    ) as recorded:
         yield recorded
 
 
@@ -163,9 +181,15 @@ def recording_of(
     mark: Mapping[str, str],
     *,
     interval_seconds: float = 1.0,
+    lasting_seconds: float = _LASTING_SECONDS,
 ) -> Iterator[Recording]:
     """Watch some nodes while the block runs, see ``recording``."""
-    recorded = Recording(interval_seconds=interval_seconds, targets=targets, _folder=folder)
+    recorded = Recording(
+        interval_seconds=interval_seconds,
+        longest_seconds=lasting_seconds + _AFTER_SECONDS,
+        targets=targets,
+        _folder=folder,
+    )
     unique = uuid.uuid4().hex[:12]
     try:
         _, errors = each_node(
@@ -237,7 +261,7 @@ def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str])
         file,
         mark,
         interval_seconds=recorded.interval_seconds,
-        longest_seconds=_LONGEST_SECONDS,
+        longest_seconds=recorded.longest_seconds,
         most_bytes=_MOST_BYTES,
     )
     # From here on it is ours to end, whatever becomes of the next question.
