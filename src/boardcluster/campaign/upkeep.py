@@ -38,7 +38,13 @@ __all__ = [
 
 
 def bring_up(
-    home: Path, *, cache: Path, follow: Follower, deep: bool = False, take_over: bool = False
+    home: Path,
+    *,
+    cache: Path,
+    follow: Follower,
+    deep: bool = False,
+    take_over: bool = False,
+    leave_safe_mode: bool = False,
 ) -> LiveCluster:
     """Bring a cluster up as its only driver, and recover from one that was killed.
 
@@ -48,6 +54,7 @@ def bring_up(
         follow: told what is done.
         deep: read every byte of what was copied to boards, not only names and sizes.
         take_over: first make boards this home's, whosever they are, and end what runs there.
+        leave_safe_mode: have HDFS leave a safe mode that would never end, and say what it lost.
 
     Raises:
         LockedError: another driver is at work.
@@ -56,18 +63,32 @@ def bring_up(
     with driver_lock(home, doing="up"), follow.following():
         if take_over:
             boards.take_over_boards(home, operation.read_spec(home / "cluster.toml").nodes)
-        live = start_cluster(home, cache=cache, follow=follow, deep=deep)
+        live = start_cluster(
+            home, cache=cache, follow=follow, deep=deep, leave_safe_mode=leave_safe_mode
+        )
         with Store.open(home) as store:
             recover(store, follow, live)
         return live
 
 
-def start_cluster(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> LiveCluster:
+def start_cluster(
+    home: Path,
+    *,
+    cache: Path,
+    follow: Follower,
+    deep: bool = False,
+    leave_safe_mode: bool = False,
+) -> LiveCluster:
     """Do what ``bring_up`` does to the cluster; only with the driver lock held."""
     if operation.read_spec(home / "cluster.toml").security is Security.INSECURE_LAB:
         follow.line(INSECURE_WARNING)
     live = operation.up(
-        home, cache=cache, progress=follow.progress, seen=each_health_once(follow), deep=deep
+        home,
+        cache=cache,
+        progress=follow.progress,
+        seen=each_health_once(follow),
+        deep=deep,
+        leave_safe_mode=leave_safe_mode,
     )
     for remark in live.layout.profile.remarks:
         follow.line(f"remark on profile {live.layout.profile.name}: {remark}")

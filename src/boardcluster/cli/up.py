@@ -59,6 +59,12 @@ def command(
             "--take-over", help="Boards of another driver: end what runs there, make them yours."
         ),
     ] = False,
+    leave_safe_mode: Annotated[
+        bool,
+        typer.Option(
+            "--leave-safe-mode", help="Go on without the files whose blocks no DataNode has."
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --dry-run: print JSON instead of lines.")
     ] = False,
@@ -96,7 +102,7 @@ def command(
         return
     if take_over and not confirm_take_over(folder, spec.nodes, yes=yes):
         return
-    own = {"deep": deep, "take_over": take_over}
+    own = {"deep": deep, "take_over": take_over, "leave_safe_mode": leave_safe_mode}
     live = bring_up(folder, cache=cache_folder(cache), follow=reporter, **own)
     _say_up(live, at.again)
 

@@ -15,6 +15,7 @@ __all__ = [
     "daemons_of",
     "namenode_format_command",
     "ports_of",
+    "safe_mode_command",
 ]
 
 
@@ -112,12 +113,22 @@ def command_of(layout: Layout, node: NodeSpec, kind: DaemonKind) -> list[str]:
     return [*_java(layout, node, kind), name, kind.main, *extra]
 
 
+_TOLD = "-Dboardcluster.appender=console"
+"""Words of a program that the driver waits for are its error, not a log."""
+
+
 def namenode_format_command(layout: Layout) -> list[str]:
     """Return the command that creates an empty HDFS; it refuses to overwrite one."""
     (kind,) = (kind for kind in DAEMONS if kind.name == "namenode")
-    master = layout.spec.master
-    told = "-Dboardcluster.appender=console"  # its words are the driver's error, not a log
-    return [*_java(layout, master, kind), told, kind.main, "-format", "-nonInteractive"]
+    java = _java(layout, layout.spec.master, kind)
+    return [*java, _TOLD, kind.main, "-format", "-nonInteractive"]
+
+
+def safe_mode_command(layout: Layout) -> list[str]:
+    """Return the command that has the NameNode leave its safe mode."""
+    (kind,) = (kind for kind in DAEMONS if kind.name == "namenode")
+    java = _java(layout, layout.spec.master, kind)
+    return [*java, _TOLD, "org.apache.hadoop.hdfs.tools.DFSAdmin", "-safemode", "leave"]
 
 
 def ports_of(kind: DaemonKind) -> list[int]:

@@ -16,6 +16,7 @@ from boardcluster.errors import AddressError, DaemonError, JvmCrashError, Remote
 from boardcluster.records import NodeSpec, Role
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.node_rpc import http_get_all, listening, processes
+from boardcluster.services.coming_up import StartWatch, end_safe_mode, missing_files
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import (
     DAEMONS,
@@ -39,6 +40,10 @@ _PARALLEL = 16
 _POLL_SECONDS = 0.3
 _ANSWER_SECONDS = 5.0
 _LOOK_AT_PROCESSES_EVERY = 6
+_START_SECONDS_MOST = 3600.0
+"""Longest start, whatever goes on in it."""
+_SAFE_MODE_SECONDS = 15.0
+"""So long the NameNode must have said the same with all DataNodes there, which report at once."""
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 
@@ -222,21 +227,36 @@ def wait_healthy(
     remotes: Mapping[str, Remote],
     daemons: list[Daemon],
     *,
-    timeout_seconds: float,
+    patience_seconds: float,
     seen: Callable[[Health], None],
+    leaving: Callable[[str], object] | None = None,
 ) -> None:
-    """Wait until every worker is live and the history servers answer.
+    """Wait until every worker is live and the history servers answer, as long as a start goes on.
+
+    Args:
+        layout: the cluster.
+        remotes: its nodes.
+        daemons: what was started.
+        patience_seconds: a start that stands still for so long is given up.
+        seen: told of the cluster's health.
+        leaving: told which files are lost before a safe mode is left that would never end; None
+            has such a start given up.
 
     Raises:
-        DaemonError: a daemon died, or time ran out; with the last state and log lines.
+        DaemonError: a daemon died, files of HDFS have lost blocks, or nothing goes on any more;
+            with the last state and log lines.
     """
     workers = len(layout.spec.workers)
     master = remotes[layout.spec.master.name]
     turns = itertools.count(2)
+    watch = StartWatch(layout, remotes, daemons)
+    last: list[Health] = []
 
     def look() -> Health:
         found = health(layout, master)
         seen(found)
+        watch.look((found.live_datanodes, found.live_nodemanagers, found.history))
+        last[:] = [found]
         return found
 
     def ready(found: Health) -> bool:
@@ -245,23 +265,55 @@ def wait_healthy(
     def failed() -> None:
         if next(turns) % _LOOK_AT_PROCESSES_EVERY == 0:
             _raise_if_dead(remotes, daemons)
+        full = last[0].live_datanodes == workers and last[0].safe_mode
+        if full and watch.safe_mode_seconds >= _SAFE_MODE_SECONDS * layout.dilation:
+            _give_files_up(layout, master, watch.safe_mode, leaving)
+        if watch.still_seconds >= patience_seconds:
+            raise _unhealthy(last[0], workers, patience_seconds, watch.safe_mode)
 
     state = wait_until(
         look,
         ready=ready,
         failed=failed,
-        timeout_seconds=timeout_seconds,
+        timeout_seconds=_START_SECONDS_MOST * layout.dilation,
         poll_seconds=_POLL_SECONDS,
     )
     if not ready(state):
         _raise_if_dead(remotes, daemons)
+        raise _unhealthy(state, workers, _START_SECONDS_MOST * layout.dilation, watch.safe_mode)
+
+
+def _unhealthy(state: Health, workers: int, seconds: float, said: str) -> DaemonError:
+    """Say how far a start came."""
+    why = f" ({said})" if state.safe_mode and said else ""
+    return DaemonError(
+        f"not healthy after {seconds:g} s without progress: {state.live_datanodes} of {workers} "
+        f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
+        f"safe mode {'on' if state.safe_mode else 'off'}{why}, history servers "
+        f"{'answer' if state.history else 'do not answer'}",
+        hint="see the logs under the cluster's folder, nodes/*/logs",
+    )
+
+
+def _give_files_up(
+    layout: Layout, master: Remote, said: str, leaving: Callable[[str], object] | None
+) -> None:
+    """Leave a safe mode that all DataNodes together cannot end, or say what it would cost.
+
+    Raises:
+        DaemonError: nobody asked for it; names the files that are lost.
+    """
+    if not (lost := missing_files(layout, master)).paths:
+        return  # something else is waited for, and has its own time
+    if leaving is None:
         raise DaemonError(
-            f"not healthy after {timeout_seconds:g} s: {state.live_datanodes} of {workers} "
-            f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
-            f"safe mode {'on' if state.safe_mode else 'off'}, history servers "
-            f"{'answer' if state.history else 'do not answer'}",
-            hint="see the logs under the cluster's folder, nodes/*/logs",
+            f"HDFS stays in safe mode, since every DataNode has reported and {lost.words}. The "
+            f"NameNode says: {said}",
+            hint="bring back the disk that holds them; or give these files up with `boardcluster "
+            "up --leave-safe-mode`; or begin with an empty HDFS: `boardcluster down --wipe`",
         )
+    leaving(f"leaving safe mode: {lost.words}")
+    end_safe_mode(layout, master)
 
 
 def ended(remote: Remote, daemons: Sequence[Daemon]) -> list[Daemon]:

@@ -54,6 +54,7 @@ from boardcluster.services.boards import (
     require_own_boards,
     wipe_boards,
 )
+from boardcluster.services.coming_up import end_safe_mode, missing_files
 from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
@@ -93,7 +94,8 @@ HOST = "host"
 _OWN_PROFILE = "running-profile.toml"
 """What a profile of the user's own held when the cluster came up."""
 
-_HEALTHY_WITHIN_SECONDS = 180.0
+_PATIENCE_SECONDS = 180.0
+"""A start in which nothing has gone on for so long is given up."""
 _STOP_GRACE_SECONDS = 2.5
 _NODES_AT_ONCE = 16
 
@@ -272,6 +274,7 @@ def up(
     variant: ClusterVariant | None = None,
     temporary: bool = False,
     deep: bool = False,
+    leave_safe_mode: bool = False,
 ) -> LiveCluster:
     """Bring the cluster of ``<home>/cluster.toml`` up; one that runs like that is left as it is.
 
@@ -286,10 +289,13 @@ def up(
             that runs in another variant is brought down first.
         temporary: whether the caller will bring it down; recorded, for a caller that is killed.
         deep: read every byte of what was copied to boards, not only names and sizes.
+        leave_safe_mode: have HDFS leave a safe mode that would never end, with the files that it
+            still has; ``progress`` is told which it has lost.
 
     Raises:
         SpecError, HostError, InstallError, ClusterError: see errors.py.
     """
+    leaving = (lambda words: progress(words, 0, 0)) if leave_safe_mode else None
     path = home / "cluster.toml"
     declared = read_spec(path)
     spec = declared if variant is None else apply_variant(declared, variant)
@@ -297,7 +303,9 @@ def up(
     left = load_state(home)
     if left is not None:
         _require_own(home, left)
-        running = _still_running(home, left, spec, cache, progress, deep=deep)
+        running = _still_running(
+            home, left, spec, cache, progress, deep=deep, leave=leave_safe_mode
+        )
         if running is not None:
             return running if temporary else _lasting(home, running)
     nodes = nodes_of(home, spec.kind)
@@ -321,7 +329,15 @@ def up(
     if spec.profile.endswith(".toml"):
         shutil.copyfile(spec.profile, home / _OWN_PROFILE)
     start = partial(
-        _start_afresh, home, spec, state, cache=cache, progress=progress, seen=seen, deep=deep
+        _start_afresh,
+        home,
+        spec,
+        state,
+        cache=cache,
+        progress=progress,
+        seen=seen,
+        deep=deep,
+        leaving=leaving,
     )
     with _giving_up_unused(home, spec):
         try:
@@ -381,6 +397,7 @@ def _start_afresh(
     progress: Progress,
     seen: Callable[[Health], None],
     deep: bool,
+    leaving: Callable[[str], object] | None,
 ) -> LiveCluster:
     layout = _layout(spec, state, cache, progress)
     facts: dict[str, NodeFacts] = {}
@@ -400,7 +417,7 @@ def _start_afresh(
         if spec.twin is not None:
             state = _limited(home, spec, state, progress)
             layout = replace(layout, storage=state.storage, dilation=state.dilation)
-        return _bring_up(home, spec, state, layout, facts=facts, seen=seen)
+        return _bring_up(home, spec, state, layout, facts=facts, seen=seen, leaving=leaving)
     except BaseException as error:
         try:
             _end_all(home, state)
@@ -457,7 +474,14 @@ def _say_changes(ready: Ready, progress: Progress) -> None:
 
 
 def _still_running(
-    home: Path, left: LiveState, spec: ClusterSpec, cache: Path, progress: Progress, *, deep: bool
+    home: Path,
+    left: LiveState,
+    spec: ClusterSpec,
+    cache: Path,
+    progress: Progress,
+    *,
+    deep: bool,
+    leave: bool,
 ) -> LiveCluster | None:
     """Return the cluster if it is up as wanted; clear away what a dead driver left behind."""
     path = home / "cluster.toml"
@@ -489,10 +513,16 @@ def _still_running(
     if dead := dead_daemons(live):
         raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
     health = lifecycle.health(live.layout, live.master)
+    if health.safe_mode and leave:
+        lost = missing_files(live.layout, live.master)
+        progress(f"leaving safe mode{f': {lost.words}' if lost.paths else ''}", 0, 0)
+        end_safe_mode(live.layout, live.master)
+        health = lifecycle.health(live.layout, live.master)
     if not health.is_good(len(live.spec.workers)):
+        safe = ", and HDFS is in safe mode" if health.safe_mode else ""
         raise DaemonError(
             f"the cluster is up but not healthy: {health.live_datanodes} DataNodes and "
-            f"{health.live_nodemanagers} NodeManagers of {len(live.spec.workers)} are live",
+            f"{health.live_nodemanagers} NodeManagers of {len(live.spec.workers)} are live{safe}",
             hint=again,
         )
     return live
@@ -514,6 +544,7 @@ def _bring_up(
     *,
     facts: Mapping[str, NodeFacts],
     seen: Callable[[Health], None],
+    leaving: Callable[[str], object] | None,
 ) -> LiveCluster:
     nodes = nodes_of(home, spec.kind)
     state = nodes.create(spec, state)
@@ -537,7 +568,7 @@ def _bring_up(
         started=started,
     )
     lifecycle.wait_healthy(
-        layout, remotes, daemons, timeout_seconds=_HEALTHY_WITHIN_SECONDS, seen=seen
+        layout, remotes, daemons, patience_seconds=_PATIENCE_SECONDS, seen=seen, leaving=leaving
     )
     limiter = nodes.limiter(spec, state)
     if limiter is not None:

@@ -356,7 +356,7 @@ def wait(
         layout,
         remotes,
         started(layout, remotes),
-        timeout_seconds=timeout_seconds,
+        patience_seconds=timeout_seconds,
         seen=seen.append,
     )
     return seen
