@@ -165,7 +165,7 @@ class ClusterNotUpError(ClusterError):
 
 
 class DaemonError(ClusterError):
-    """A daemon did not start, did not become healthy in 180 s, or died.
+    """A daemon did not start, stood still while it started, or died.
 
     The lines of its log that matter are shown.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from boardcluster.campaign.awake import kept_awake
 from boardcluster.campaign.execution import attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.observation import EarlierRuns
-from boardcluster.campaign.recovery import TRIES_MOST, Recovery
+from boardcluster.campaign.recovery import TRIES_MOST, Recovery, cause_of
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.campaign.trial_jobs import jobs_of
 from boardcluster.errors import (
@@ -207,11 +206,13 @@ class _Trials:
         run = partial(_run, self._store, live, fingerprint, trial, bench=bench, watch=self._watch)
         end = run()
         for _ in range(bench.policy.repeat_tainted):
-            if not end.excluded:
+            if end.lost or not (end.excluded or end.passing):
                 break
             bench.progress("disturbed: cooling down before repeating it", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
-            end = run(again=True)
+            end = run(
+                before="was verified, but too disturbed" if end.excluded else "was invalid, too"
+            )
         if end.state is AttemptState.INVALID:
             self._known = None  # what made it so may have changed the setup
         return end
@@ -239,7 +240,7 @@ def _cause(end: TrialEnd) -> str:
     """Return why a trial has no result, without what differs each time; empty if it has one."""
     if end.state is AttemptState.OK:
         return ""
-    return re.sub(r"[0-9a-f]*\d[0-9a-f_:.-]*", "#", end.reason.lower())
+    return cause_of(end.reason)
 
 
 def _installed(
@@ -270,9 +271,12 @@ def _run(
     *,
     bench: Bench,
     watch: Watch,
-    again: bool = False,
+    before: str = "",
 ) -> TrialEnd:
-    """Make one attempt at a trial; its end is stored whatever it is."""
+    """Make one attempt at a trial; its end is stored whatever it is.
+
+    Of one that repeats another one, ``before`` says what that came to.
+    """
     watch.began(trial)
     fingerprint, refusal = _installed(live, fingerprint, trial, bench)
     start_id = live.state.identity
@@ -293,8 +297,8 @@ def _run(
         lost = TrialEnd(state=AttemptState.INVALID, reason=interruption(error), measurement=None)
         _finish(store, attempt, lost)
         raise
-    if again and end.state is not AttemptState.OK:
-        words = f"{end.reason}; attempt {attempt.number - 1} was verified, but too disturbed"
+    if before and end.state is not AttemptState.OK:
+        words = f"{end.reason}; attempt {attempt.number - 1} {before}"
         end = replace(end, reason=words)
     watch.ended(trial, _finish(store, attempt, end), end.measurement)
     return end

@@ -172,6 +172,7 @@ class Heartbeat:
 
     Attributes:
         lost: what was lost in words; empty if nothing was.
+        is_storage: whether that is a disk and not a node or daemon.
     """
 
     def __init__(
@@ -192,6 +193,7 @@ class Heartbeat:
         self._looks = _Looks(live, most_mute=_PATIENCE_BEATS, wait=self._wait)
         self._thread = threading.Thread(target=self._watch, name="heartbeat", daemon=True)
         self.lost = ""
+        self.is_storage = False
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -210,6 +212,7 @@ class Heartbeat:
                 lost = self._looks.lost()
                 if not lost and beats % _HEALTH_BEATS == 0:
                     lost = ", ".join(self._unhealthy())
+                    self.is_storage = bool(lost)
                 silent_beats = 0
             except _CANNOT_ASK as error:  # one failure may be this machine's busy moment
                 silent_beats += 1

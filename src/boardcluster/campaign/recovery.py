@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,10 +23,13 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.spec.variant import apply_variant
 from boardcluster.waiting import wait_until
 
-__all__ = ["TRIES_MOST", "Recovery", "RestartableCluster", "absent_nodes"]
+__all__ = ["TRIES_MOST", "Recovery", "RestartableCluster", "absent_nodes", "cause_of"]
 
-TRIES_MOST = 3
-"""So many attempts at one trial may be lost; what ends three of them ends the fourth, too."""
+TRIES_MOST = 6
+"""So often a trial is tried; by then something is wrong that waiting does not mend."""
+
+_SAME_CAUSES = 3
+"""What ends so many attempts at one trial, one after the other, ends the next one, too."""
 
 _POLL_SECONDS = 2.0
 _ANSWER_SECONDS = 15.0
@@ -91,6 +95,7 @@ class Recovery:
         self._progress = progress
         self._clock = clock
         self._sleep = sleep
+        self._causes: list[str] = []
         self.left_out: dict[str, str] = {}
         self.skipped: list[Trial] = []
 
@@ -122,28 +127,29 @@ class Recovery:
             Why the campaign must stop: it is the policy, something stays away, or it was lost too
             often. Empty if it goes on.
         """
-        policy = self._policy.on_loss
-        if policy is OnLoss.STOP:
+        if self._policy.on_loss is OnLoss.STOP:
             return lost
-        if tries >= TRIES_MOST:
-            return f"{lost}; {tries} attempts at one run were lost"
+        if too_often := self._too_often(lost, tries):
+            return f"{lost}; {too_often}"
         self._progress(f"lost: {lost}", 0, 0)
-        absent = self._await_nodes(trial)
-        workers = {worker.name for worker in self._declared.workers} - {self._declared.master.name}
-        if absent and policy is OnLoss.WITHOUT and absent.keys() <= workers:
-            self._leave_out(absent)
-            return ""
-        if absent:
-            words = _named(absent)
-            return f"{lost}; after {self._policy.loss_wait_seconds:g} s still not back: {words}"
+        if absent := self._await_nodes(trial):
+            return self._go_on_without(absent, lost)
         seconds = _DAEMONS_SECONDS
-        if policy is OnLoss.WAIT:
+        if self._policy.on_loss is OnLoss.WAIT:
             seconds = self._policy.loss_wait_seconds
         broken = self._await_daemons(seconds)
-        if broken and policy is OnLoss.WAIT:
+        if broken and self._policy.on_loss is OnLoss.WAIT:
             return f"{lost}; after {seconds:g} s still not whole: {broken}"
         self._cluster.look_again()
         return ""
+
+    def _too_often(self, lost: str, tries: int) -> str:
+        """Say that a trial is not worth another try; empty if it is."""
+        self._causes = [*(self._causes if tries > 1 else ()), cause_of(lost)]
+        latest = self._causes[-_SAME_CAUSES:]
+        if len(latest) == _SAME_CAUSES and len(set(latest)) == 1:
+            return f"this ended {_SAME_CAUSES} attempts in a row"
+        return f"{tries} attempts at one run were lost" if tries >= TRIES_MOST else ""
 
     def _await_nodes(self, trial: Trial) -> Mapping[str, str]:
         """Wait until no node and no disk is away; return those that still are."""
@@ -183,16 +189,23 @@ class Recovery:
             sleep=self._sleep,
         )
 
-    def _leave_out(self, absent: Mapping[str, str]) -> None:
-        """Go on without workers; what still answers of them is ended with the others."""
+    def _go_on_without(self, absent: Mapping[str, str], lost: str) -> str:
+        """Go on without workers, if that is asked for; else say what did not come back.
+
+        What still answers of them is ended with the others.
+        """
+        workers = {worker.name for worker in self._declared.workers} - {self._declared.master.name}
+        if self._policy.on_loss is not OnLoss.WITHOUT or not absent.keys() <= workers:
+            seconds = self._policy.loss_wait_seconds
+            return f"{lost}; after {seconds:g} s still not back: {_named(absent)}"
         self.left_out |= absent
-        self._progress(
-            f"going on without {', '.join(absent)}: runs that need it stay pending", 0, 0
-        )
+        words = f"going on without {', '.join(absent)}: runs that need it stay pending"
+        self._progress(words, 0, 0)
         try:
             self._cluster.end_without(())
         except ClusterError:
             self._cluster.end_without(tuple(self.left_out))
+        return ""
 
     def _end_strays(self) -> None:
         """End what runs on workers that were left out and have come back: it would join in."""
@@ -203,6 +216,11 @@ class Recovery:
             if worker.name in self.left_out:
                 with contextlib.suppress(RemoteError):  # it is still away
                     nodes.check(replace(self._declared, nodes=(worker,)))
+
+
+def cause_of(words: str) -> str:
+    """Return why something has no result, without what differs each time."""
+    return re.sub(r"[0-9a-f]*\d[0-9a-f_:.-]*", "#", words.lower())
 
 
 def absent_nodes(live: LiveCluster) -> dict[str, str]:

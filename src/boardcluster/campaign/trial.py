@@ -90,6 +90,8 @@ class _Attempt:
     stop: threading.Event = field(default_factory=threading.Event)
     losses: list[str] = field(default_factory=list)
     """What the heartbeat lost."""
+    sick: list[str] = field(default_factory=list)
+    """Those of them that are disks; they may be well again when the attempt is judged."""
     clock_faults: list[str] = field(default_factory=list)
     """What clocks did while it ran."""
     standstills: dict[str, str] = field(default_factory=dict)
@@ -110,6 +112,8 @@ class TrialEnd:
     """The daemon or node that was lost, in words; empty if none was."""
     telemetry: Telemetry | None = None
     """The samples, if there are any."""
+    passing: bool = False
+    """Whether it is invalid for what passes by itself, as a disk that stood still: try again."""
 
     @property
     def excluded(self) -> bool:
@@ -147,7 +151,8 @@ def run_trial(
             for job in jobs:
                 job.clean()
     if lost := this.losses or dead_daemons(live):
-        words = f"node_lost: {', '.join(lost)} during the run; the output was right"
+        kind = "storage" if this.sick else "node_lost"
+        words = f"{kind}: {', '.join(lost)} during the run; the output was right"
         return TrialEnd(
             state=AttemptState.INVALID,
             reason=words,
@@ -160,6 +165,7 @@ def run_trial(
         reason=observed.refusal,
         measurement=measurement,
         telemetry=observed.telemetry,
+        passing=bool(observed.refusal),
     )
 
 
@@ -238,7 +244,8 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
         remarks = prepare_conditions(live, policy, drop=False, progress=bench.progress)
         before = storage_totals(live)
         observation.settle()
-        with Heartbeat(live, on_loss=lose):
+        with Heartbeat(live, on_loss=lose) as beats:
+            watched.callback(lambda: this.sick.extend([beats.lost] if beats.is_storage else []))
             duration_seconds = _run_all(this, jobs)
         after = storage_totals(live)
         observed = observation.outcome(
@@ -331,10 +338,11 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
             reason=f"clock: {'; '.join(this.clock_faults)}; {words}"[:1000],
             measurement=None,
             lost=", ".join(dead_daemons(live)),
+            passing=True,
         )
     lost = list(this.losses) or dead_daemons(live)
     ill = sick_disks(live.layout, live.remotes, live.as_root)
-    sick = [f"{name}: {what}" for name, what in ill.items()]
+    sick = [f"{name}: {what}" for name, what in ill.items()] or list(this.sick)
     with contextlib.suppress(BoardclusterError):
         sick += unhealthy_nodes(live.layout, live.master)
     if _SAFE_MODE.search(error.message):

@@ -513,7 +513,7 @@ def _still_running(
     if dead := dead_daemons(live):
         raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
     health = lifecycle.health(live.layout, live.master)
-    if health.safe_mode and leave:
+    if leave and health.safe_mode:
         lost = missing_files(live.layout, live.master)
         progress(f"leaving safe mode{f': {lost.words}' if lost.paths else ''}", 0, 0)
         end_safe_mode(live.layout, live.master)

@@ -73,6 +73,7 @@ class Stage:
         trials: Sequence[Trial] | None = None,
         cluster: Callable[[Trial], LiveCluster] | None = None,
         repeat_tainted: int = 0,
+        recovery: Any = None,
     ) -> None:
         run_trials(
             self.store,
@@ -86,6 +87,7 @@ class Stage:
                 text=lambda _: dataset_in(self.tmp_path),
             ),
             watch=Watch(began=self.began.append, ended=lambda *row: self.ended.append(row)),
+            recovery=recovery,
         )
 
     def cluster(self, trial: Trial) -> LiveCluster:
@@ -655,6 +657,114 @@ def test_a_loss_that_the_trial_reports_ends_the_campaign(
 
     assert stage.counts() == (0, 0, 1, 3)
     assert stage.attempts()[0].reason == end.reason
+
+
+class FakeRecovery:
+    """Mends so many losses, then says why it stops.
+
+    Attributes:
+        skipped: the trials to be skipped.
+        told: trial, loss and number of each loss.
+    """
+
+    def __init__(self, mends: int, skipped: Sequence[Trial] = ()) -> None:
+        self.mends = mends
+        self.skipped = list(skipped)
+        self.told: list[tuple[str, str, int]] = []
+
+    def skips(self, trial: Trial) -> bool:
+        return trial in self.skipped
+
+    def after(self, trial: Trial, lost: str, *, tries: int) -> str:
+        self.told.append((trial.id, lost, tries))
+        return "" if len(self.told) <= self.mends else f"{lost}; it stays away"
+
+
+def lose(stage: Stage, node: str) -> Callable[[], Completed]:
+    def job() -> Completed:
+        stage.world.unhealthy = [{"nodeHostName": node, "healthReport": "1/1 local-dirs"}]
+        return ended(1)
+
+    return job
+
+
+def find_again(stage: Stage) -> Callable[[Trial], LiveCluster]:
+    def cluster(trial: Trial) -> LiveCluster:
+        stage.world.unhealthy = []
+        return stage.cluster(trial)
+
+    return cluster
+
+
+def test_after_a_loss_that_was_mended_the_trial_is_run_again(stage: Stage) -> None:
+    stage.world.jobs[1:2] = [lose(stage, "worker2"), lose(stage, "worker3"), good]
+    recovery = FakeRecovery(2)
+
+    stage.run(cluster=find_again(stage), recovery=recovery)
+
+    assert stage.counts() == (4, 0, 0, 0)
+    ends = [(trial.id, attempt.number, attempt.state) for trial, attempt, _ in stage.ended]
+    second = stage.trials[1].id
+    assert [row[1:] for row in ends if row[0] == second] == [
+        (1, AttemptState.INVALID),
+        (2, AttemptState.INVALID),
+        (3, AttemptState.OK),
+    ]
+    lost = [(trial, tries) for trial, _, tries in recovery.told]
+    assert lost == [(second, 1), (second, 2)]
+    assert recovery.told[0][1] == "worker2: 1/1 local-dirs"
+
+
+def test_a_loss_that_is_not_mended_stops_the_campaign_and_says_why(stage: Stage) -> None:
+    stage.world.jobs[1] = lose(stage, "worker2")
+
+    with pytest.raises(ClusterError, match=r"worker2: 1/1 local-dirs; it stays away; the other"):
+        stage.run(cluster=find_again(stage), recovery=FakeRecovery(0))
+
+    assert stage.counts() == (1, 0, 1, 2)
+
+
+def test_a_cluster_that_does_not_come_up_again_is_a_loss_and_one_that_never_did_is_not(
+    stage: Stage,
+) -> None:
+    downs = ["worker1: out of reach", "", ""]
+
+    def cluster(trial: Trial) -> LiveCluster:
+        if words := downs.pop(0) if downs else "":
+            raise RemoteError(words)
+        return stage.cluster(trial)
+
+    with pytest.raises(RemoteError, match="out of reach"):
+        stage.run(cluster=cluster, recovery=FakeRecovery(9))
+    downs[:] = ["", "worker1: out of reach"]
+    recovery = FakeRecovery(9)
+    stage.run(cluster=cluster, recovery=recovery)
+
+    assert stage.counts() == (4, 0, 0, 0)
+    assert recovery.told == [(stage.trials[1].id, "worker1: out of reach", 1)]
+
+
+def test_a_full_disk_of_the_master_is_waited_for_before_an_attempt_begins(stage: Stage) -> None:
+    stage.world.disks["master"] = (1000, 20)
+
+    def after(trial: Trial, lost: str, *, tries: int) -> str:
+        del stage.world.disks["master"]
+        return FakeRecovery.after(recovery, trial, lost, tries=tries)
+
+    recovery = FakeRecovery(1)
+    recovery.after = after  # type: ignore[method-assign]
+    stage.run(recovery=recovery)
+
+    assert stage.counts() == (4, 0, 0, 0)
+    assert recovery.told == [(stage.trials[0].id, "master: its disk is 98.0 % full", 1)]
+    assert len(stage.ended) == 4
+
+
+def test_a_trial_that_needs_what_was_left_out_stays_pending(stage: Stage) -> None:
+    stage.run(recovery=FakeRecovery(0, skipped=[stage.trials[2]]))
+
+    assert stage.counts() == (3, 0, 0, 1)
+    assert stage.trials[2] not in stage.began
 
 
 def test_every_trial_gets_its_own_folder_and_tag(

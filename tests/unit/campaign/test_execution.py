@@ -457,6 +457,7 @@ def test_counters_of_spark_come_from_its_event_log(
 
     assert (counters["spark/tasks"], counters["spark/executorRunTime"]) == (1, 5)
     assert (folder / "one" / "application_1_0001.events.jsonl").is_file()
+    assert not any("spark-events" in path for path in master.files), "it would fill the disk"
 
 
 def test_a_job_without_an_event_log_has_no_counters_and_is_no_failure_of_ours(
@@ -480,6 +481,7 @@ def test_logs_of_containers_are_fetched_from_each_worker(
     execute().run(["job"], timeout_seconds=9)
 
     assert [path.name for path in (folder / "one" / "containers").iterdir()] == ["worker2"]
+    assert not any("application_1_0001" in path for path in worker.files), "what is fetched goes"
 
 
 def test_a_submission_that_yarn_never_saw_keeps_its_last_words(

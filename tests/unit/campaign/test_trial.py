@@ -122,6 +122,7 @@ class FakeHeartbeat:
 
     def __init__(self, live: LiveCluster, *, on_loss: Callable[[str], None]) -> None:
         self.report = on_loss
+        self.lost, self.is_storage = "", False
         self.watching = False
         beats.append(self)
 

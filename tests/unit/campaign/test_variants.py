@@ -1,6 +1,6 @@
 """The cluster of a campaign takes each variant that a trial needs, and is left as it was found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,9 +66,9 @@ class Machine:
         words = "" if variant is None or variant == FULL else "another form"
         return replace(self.live, state=replace(self.live.state, form=words))
 
-    def _down(self, home: Path) -> int:
+    def _down(self, home: Path, *, without: Collection[str] = ()) -> int:
         assert home == Path("/home")
-        self.calls.append("down")
+        self.calls.append(" ".join(["down", *without]))
         self.is_up = False
         return 1
 
@@ -284,3 +284,18 @@ def test_after_an_error_a_cluster_that_was_up_stays_to_be_looked_at(machine: Mac
     forms.abandon()
 
     assert machine.calls == []
+
+
+def test_a_cluster_that_goes_on_without_a_worker_is_not_returned_to_what_needs_it(
+    machine: Machine,
+) -> None:
+    machine.is_up = True
+    forms = machine.forms()
+    forms(trial_of())
+    forms.end_without(("worker4",))
+    forms(trial_of(2))
+
+    forms.leave()
+
+    assert machine.calls == [FULL, "down worker4", form(2)]
+    assert "`boardcluster up` returns it to cluster.toml" in machine.said[-1]

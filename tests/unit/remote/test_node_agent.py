@@ -32,6 +32,7 @@ from boardcluster.remote.node_rpc import (
     drop_caches,
     end_marked,
     end_processes,
+    excerpt,
     hottest_celsius,
     http_get_all,
     listening,
@@ -742,3 +743,20 @@ def test_what_a_login_script_prints_is_no_answer() -> None:
     with pytest.raises(RemoteError, match="pi0: the answer is not JSON: 'Welcome!") as caught:
         boot_of(remote)
     assert ".bashrc" in caught.value.hint
+
+
+def test_logs_are_gathered_within_a_bound_and_only_from_ordinary_files(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "scratch" / "logs"
+    (source / "container_1").mkdir(parents=True)
+    (source / "container_1" / "long").write_bytes(b"begin" + b"x" * 100 + b"end")
+    (source / "container_1" / "short").write_bytes(b"short")
+    (source / "container_2").mkdir()
+    (source / "container_2" / "syslog").write_bytes(b"y" * 40)
+    (source / "container_2" / "link").symlink_to("/etc/passwd")
+
+    assert excerpt(HERE, str(source), str(target), file_bytes=50, total_bytes=60) == (1, 1)
+
+    found = {str(path.relative_to(target)): path.read_bytes() for path in target.glob("*/*")}
+    assert found == {"container_1/long": b"x" * 47 + b"end", "container_1/short": b"short"}
+    assert excerpt(HERE, f"{source}-none", str(target), file_bytes=50, total_bytes=60) is None
+    assert not target.exists()

@@ -19,6 +19,7 @@ from boardcluster.records import (
     Engine,
     MasterPlacement,
     Matrix,
+    OnLoss,
     Policy,
 )
 from boardcluster.services.profile import profile_names
@@ -124,6 +125,7 @@ def test_a_good_file_becomes_a_spec(tmp_path: Path) -> None:
             cool_below_celsius=60.0,
             cool_wait_seconds=90.5,
             repeat_tainted=3,
+            on_loss=OnLoss.RESTART,
         ),
         matrices=(
             Matrix(
@@ -162,7 +164,10 @@ def test_what_is_left_out_takes_the_defaults(tmp_path: Path) -> None:
     spec = _load(tmp_path, '[campaign]\nname = "A-1"\n[[matrix]]\nworkload = "pi"\n')
     expected = Matrix(workloads=("pi",), sizes_bytes=(), repetitions=3)
     assert spec == CampaignSpec(
-        name="A-1", seed=None, policy=Policy(repeat_tainted=1), matrices=(expected,)
+        name="A-1",
+        seed=None,
+        policy=Policy(repeat_tainted=1, on_loss=OnLoss.RESTART),
+        matrices=(expected,),
     )
 
 
@@ -224,6 +229,19 @@ SINGLE_MISTAKES = {
             '5: campaign.cache: "drops" is not a cache policy; allowed: drop, keep; did you mean '
             '"drop"?'
         ),
+    ),
+    "on_loss": (
+        '"drop"',
+        '"drop"\non_loss = "restrat"',
+        (
+            '6: campaign.on_loss: "restrat" is not a way to go on; allowed: restart, stop, '
+            'wait, without; did you mean "restart"?'
+        ),
+    ),
+    "loss_wait": (
+        '"drop"',
+        '"drop"\nloss_wait = "2 days"',
+        '6: campaign.loss_wait: "2 days" is not a duration; ...',
     ),
     "trim": ("trim = true", "trim = 1", "6: campaign.trim: 1 is not allowed; allowed: true, false"),
     "heat": (

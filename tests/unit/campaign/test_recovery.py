@@ -1,0 +1,213 @@
+"""What a campaign does after a loss: which policy waits for what, and when it stops."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import make_trial
+from tests.unit.campaign.world import World
+
+from boardcluster.campaign import recovery as module
+from boardcluster.campaign.recovery import TRIES_MOST, Recovery, absent_nodes
+from boardcluster.errors import ClusterError
+from boardcluster.records import OnLoss, Policy, Trial
+from boardcluster.services import operation
+from boardcluster.services.operation import LiveCluster
+
+GOING_ON = [policy for policy in OnLoss if policy is not OnLoss.STOP]
+
+
+class Cluster:
+    """A cluster that remembers what it was asked for.
+
+    Attributes:
+        unreachable: the workers that must be named for an end to succeed.
+    """
+
+    def __init__(self, live: LiveCluster) -> None:
+        self.live: LiveCluster | None = live
+        self.asked: list[object] = []
+        self.unreachable: set[str] = set()
+
+    def look_again(self) -> None:
+        self.asked.append("look")
+
+    def end_without(self, names: tuple[str, ...]) -> None:
+        self.asked.append(names)
+        if self.unreachable - set(names):
+            raise ClusterError("not everything could be ended")
+
+
+class Desk:
+    """A recovery under test, whose clock goes on by what it waits.
+
+    Attributes:
+        absent: what is away at each look; the last stays.
+        broken: what is not whole at each look; the last stays.
+    """
+
+    def __init__(self, live: LiveCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cluster = Cluster(live)
+        self.absent: list[dict[str, str]] = [{}]
+        self.broken = [""]
+        self.said: list[str] = []
+        self.now = 0.0
+        monkeypatch.setattr(module, "absent_nodes", lambda _: self._next(self.absent))
+        monkeypatch.setattr(module, "_not_whole", lambda _: self._next(self.broken))
+        self.live = live
+
+    @staticmethod
+    def _next(rows: list[Any]) -> Any:
+        return rows.pop(0) if len(rows) > 1 else rows[0]
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def recovery(self, on_loss: OnLoss, *, wait: float = 60.0) -> Recovery:
+        return Recovery(
+            Path("/home"),
+            self.live.spec,
+            Policy(on_loss=on_loss, loss_wait_seconds=wait),
+            self.cluster,
+            progress=lambda words, *_: self.said.append(words),
+            clock=lambda: self.now,
+            sleep=self.sleep,
+        )
+
+
+@pytest.fixture
+def desk(live: LiveCluster, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(live, monkeypatch)
+
+
+def trial_of(workers: int = 4) -> Trial:
+    return make_trial(workers=workers)
+
+
+def test_stop_stops_at_once(desk: Desk) -> None:
+    assert desk.recovery(OnLoss.STOP).after(trial_of(), "node worker1", tries=1) == "node worker1"
+    assert (desk.now, desk.cluster.asked) == (0.0, [])
+
+
+@pytest.mark.parametrize("on_loss", GOING_ON)
+def test_what_comes_back_in_time_is_waited_for(desk: Desk, on_loss: OnLoss) -> None:
+    desk.absent = [{"worker2": "silent"}] * 5 + [{}]
+
+    assert desk.recovery(on_loss).after(trial_of(), "node worker2", tries=1) == ""
+
+    assert desk.now == pytest.approx(10.0)
+    assert desk.cluster.asked == ["look"]
+    assert "waiting for worker2 (silent)" in desk.said
+
+
+@pytest.mark.parametrize("on_loss", [OnLoss.WAIT, OnLoss.RESTART])
+def test_what_stays_away_stops_the_campaign_and_is_named(desk: Desk, on_loss: OnLoss) -> None:
+    desk.absent = [{"worker2": "silent"}]
+
+    words = desk.recovery(on_loss).after(trial_of(), "node worker2", tries=1)
+
+    assert words == "node worker2; after 60 s still not back: worker2 (silent)"
+    assert 60 <= desk.now < 70
+    assert desk.cluster.asked == []
+
+
+def test_daemons_that_nobody_starts_are_restarted_at_once_or_end_it(desk: Desk) -> None:
+    desk.broken = ["datanode on worker1"]
+
+    assert desk.recovery(OnLoss.RESTART).after(trial_of(), "datanode", tries=1) == ""
+    assert (desk.now, desk.cluster.asked) == (0.0, ["look"])
+
+    words = desk.recovery(OnLoss.WAIT).after(trial_of(), "datanode", tries=1)
+    assert "still not whole: datanode on worker1" in words
+
+
+@pytest.mark.parametrize("on_loss", GOING_ON)
+def test_one_cause_three_times_stops_the_campaign_and_is_named(desk: Desk, on_loss: OnLoss) -> None:
+    recovery = desk.recovery(on_loss)
+    percents = [recovery.after(trial_of(), f"disk {90 + n} % full", tries=n) for n in (1, 2, 3)]
+    assert percents == ["", "", "disk 93 % full; this ended 3 attempts in a row"]
+
+
+def test_several_causes_are_borne_longer_but_not_for_ever(desk: Desk) -> None:
+    recovery = desk.recovery(OnLoss.RESTART)
+    causes = ["disk full", "no link"] * 3
+    said = [recovery.after(trial_of(), cause, tries=n) for n, cause in enumerate(causes, start=1)]
+    assert said == [""] * 5 + ["no link; 6 attempts at one run were lost"]
+    assert len(causes) == TRIES_MOST
+
+
+def test_another_trial_begins_anew(desk: Desk) -> None:
+    recovery = desk.recovery(OnLoss.RESTART)
+    assert [recovery.after(trial_of(), "no link", tries=n) for n in (1, 2, 1, 2)] == [""] * 4
+
+
+def test_without_a_worker_only_cells_go_on_that_never_had_it(desk: Desk) -> None:
+    desk.absent = [{"worker4": "silent"}]
+    desk.cluster.unreachable = {"worker4"}
+    recovery = desk.recovery(OnLoss.WITHOUT)
+
+    assert recovery.after(trial_of(), "node worker4", tries=1) == ""
+
+    assert desk.cluster.asked == [(), ("worker4",)]
+    assert recovery.left_out == {"worker4": "silent"}
+    assert [recovery.skips(trial_of(count)) for count in (4, 3, 1)] == [True, False, False]
+    assert recovery.skipped == [trial_of(4)]
+
+
+def test_no_cell_goes_on_without_its_master(desk: Desk) -> None:
+    desk.absent = [{"master": "its disk is 99.0 % full"}]
+
+    words = desk.recovery(OnLoss.WITHOUT).after(trial_of(), "storage", tries=1)
+
+    assert "still not back: master (its disk is 99.0 % full)" in words
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], None]:
+    """Say which nodes of this machine there still are, and which the master does not reach."""
+
+    def make(gone: Sequence[str], away: Sequence[str] = ()) -> None:
+        class Nodes:
+            def alive(self, state: Any) -> list[Any]:
+                return [node for node in state.nodes if node.name not in gone]
+
+        monkeypatch.setattr(operation, "nodes_of", lambda *_: Nodes())
+        monkeypatch.setattr(module, "away_now", lambda _: [*gone, *away])
+
+    return make
+
+
+def test_absent_is_what_no_restart_brings_back(
+    live: LiveCluster, world: World, nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node of this machine that is gone is made anew; a cut one, or a full disk, is not."""
+    ask = {name: remote.run for name, remote in live.remotes.items()}
+
+    def answering(name: str) -> Callable[..., Any]:
+        def run(argv: Sequence[str], **named: Any) -> Any:
+            if list(argv) == ["true"]:
+                world.reach(name)
+                return None
+            return ask[name](argv, **named)
+
+        return run
+
+    for name, remote in live.remotes.items():
+        monkeypatch.setattr(remote, "run", answering(name))
+    nodes(gone=["worker1"], away=["worker2"])
+    world.lost = {"worker1", "worker3"}
+    world.disks["master"] = (1000, 20)
+
+    assert absent_nodes(live) == {
+        "worker3": "worker3: out of reach",
+        "worker2": "not reached from master",
+        "master": "its disk is 98.0 % full",
+    }
+
+
+def test_a_cluster_that_did_not_come_up_is_not_waited_for(desk: Desk) -> None:
+    desk.cluster.live = None
+
+    assert desk.recovery(OnLoss.RESTART).after(trial_of(), "does not start", tries=1) == ""
+    assert desk.cluster.asked == ["look"]
