@@ -178,19 +178,24 @@ def test_missing_blocks_are_named_and_can_be_given_up(
         hdfs = WebHdfs(live.layout, live.master)
         for name in ("one", "two"):  # of one block alone the NameNode needs 99.9 %, which is none
             hdfs.put(file, f"/mine/{name}", replication=1)
+        hdfs.put(file, "/boardcluster/input/some/part-0", replication=1)
         program("down")
         shutil.rmtree(program.home / "nodes" / "worker1" / "data" / "datanode")
 
         began = time.monotonic()
         program("up", code=7)
         assert time.monotonic() - began < 120
-        assert "2 files miss blocks: /mine/one, /mine/two" in program.stderr
+        lost = "3 files miss blocks: /boardcluster/input/some/part-0, /mine/one, /mine/two"
+        assert lost in program.stderr
         assert "boardcluster up --leave-safe-mode" in " ".join(program.stderr.split())
         assert load_state(program.home) is None
 
         program("up", "--leave-safe-mode")
-        assert "leaving safe mode: 2 files miss blocks: /mine/one, /mine/two" in program.stderr
+        assert f"leaving safe mode: {lost}" in program.stderr
         assert program.json("status")["phase"] == "up"
+        live = operation.attach(program.home, cache=cache, progress=no_progress)
+        hdfs = WebHdfs(live.layout, live.master)
+        assert not hdfs.exists("/boardcluster/input/some/part-0"), "the next run makes it again"
         for name in (
             "namenode",
             "sparkhistory",

@@ -147,16 +147,8 @@ def run_campaign(
                 live = found if as_it_is and campaign.starts == 1 else None
                 begun = _begun_start(store, campaign)
                 with _cluster(home, live, begun, cache, follow) as cluster:  # 8
-                    recovery = _recovery(home, spec, request, cluster, follow)
                     work = _run_rounds(  # 7
-                        store,
-                        campaign,
-                        work,
-                        spec,
-                        cluster=cluster,
-                        bench=bench,
-                        follow=follow,
-                        recovery=recovery,
+                        store, campaign, work, spec, cluster=cluster, bench=bench, follow=follow
                     )
             return _outcome(store, campaign, work)  # 9
 
@@ -170,7 +162,6 @@ def _run_rounds(
     cluster: Callable[[Trial], operation.LiveCluster],
     bench: Bench,
     follow: Follower,
-    recovery: Recovery | None,
 ) -> PlannedWork:
     """Run what was chosen, and further rounds; return the work with all that ran.
 
@@ -179,6 +170,7 @@ def _run_rounds(
     if work.further:
         store.add_trials(campaign.id, work.further)
     trials = work.chosen
+    recovery = _recovery(declared, cluster, bench)
     while True:
         watch = each_run(campaign, trials, follow)
         run_trials(
@@ -197,16 +189,12 @@ def _run_rounds(
 
 
 def _recovery(
-    home: Path,
-    declared: ClusterSpec,
-    request: CampaignRequest,
-    cluster: Callable[[Trial], operation.LiveCluster],
-    follow: Follower,
+    declared: ClusterSpec, cluster: Callable[[Trial], operation.LiveCluster], bench: Bench
 ) -> Recovery | None:
     """Return what deals with losses; None for a cluster that is used as it is up."""
     if not isinstance(cluster, VariantSwitcher):
         return None
-    return Recovery(home, declared, request.spec.policy, cluster, progress=follow.progress)
+    return Recovery(cluster.home, declared, bench.policy, cluster, progress=bench.progress)
 
 
 def _skipped_words(recovery: Recovery) -> str:

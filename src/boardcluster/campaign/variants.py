@@ -46,7 +46,7 @@ class VariantSwitcher:
         seen: Callable[[Health], None],
         begun: tuple[int, str] | None = None,
     ) -> None:
-        self._home = home
+        self.home = home
         self._cache = cache
         self._progress = progress
         self._seen = seen
@@ -96,7 +96,7 @@ class VariantSwitcher:
         """
         self._live = None
         self._is_partial = True
-        operation.down(self._home, without=names)
+        operation.down(self.home, without=names)
 
     def look_again(self) -> None:
         """Have the next trial look whether the cluster is whole, and restart one that is not."""
@@ -104,10 +104,10 @@ class VariantSwitcher:
 
     def _stop_for(self, start: int, begun: tuple[int, str]) -> None:
         """Stop all daemons before a start, unless it is the one that is up."""
-        state = load_state(self._home)
+        state = load_state(self.home)
         if state is not None and (start, state.identity) != begun:
             self._progress(f"stopping the cluster for start {start}", 0, 0)
-            operation.down(self._home)
+            operation.down(self.home)
         self._live = None
         self._start = start
 
@@ -118,16 +118,16 @@ class VariantSwitcher:
             if not (lost := lost_now(live)):
                 return live
         except DaemonError as error:
-            if load_state(self._home) is None:
+            if load_state(self.home) is None:
                 raise  # it was started just now and failed
             lost = error.message
         self._progress(f"restarting the cluster: {lost}", 0, 0)
-        operation.down(self._home)
+        operation.down(self.home)
         return self._bring_up(variant)
 
     def _bring_up(self, variant: ClusterVariant) -> LiveCluster:
         live = operation.up(
-            self._home,
+            self.home,
             cache=self._cache,
             progress=self._progress,
             seen=self._seen,
@@ -142,15 +142,15 @@ class VariantSwitcher:
         if self._is_partial:  # what cluster.toml says needs the nodes that stayed away
             self.abandon()
         elif not self._was_up:
-            operation.down(self._home)
+            operation.down(self.home)
         elif self._live is not None and self._live.state.form:
             self._progress("returning the cluster to cluster.toml", 0, 0)
-            operation.up(self._home, cache=self._cache, progress=self._progress, seen=self._seen)
+            operation.up(self.home, cache=self._cache, progress=self._progress, seen=self._seen)
 
     def abandon(self) -> None:
         """After Ctrl-C or an error: end what the campaign started, without starting anything."""
         if not self._was_up:
-            operation.down(self._home)
+            operation.down(self.home)
         elif self._live is not None and self._live.state.form:
             words = f"the cluster stays up with {self._live.state.form}"
             self._progress(f"{words}; `boardcluster up` returns it to cluster.toml", 0, 0)

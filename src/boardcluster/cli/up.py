@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -81,30 +82,44 @@ def command(
         )
     folder = at.folder()
     if twin is not None:
-        declared = read_twin(twin)
-        at = replace(at, cluster=declared.name)
-        folder = twin_home(at.home, declared)
-        place_twin(declared, twin, folder)
+        at, folder = _placed(at, twin)
     spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
     if spec.capabilities.over_ssh:
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
-    if (dry_run or deep or take_over) and not spec.capabilities.provisioned:
-        option = "--dry-run" if dry_run else "--deep" if deep else "--take-over"
-        raise UsageError(
-            f"{option} can only be used with boards: nothing is "
-            f"installed for nodes of the kind {spec.kind}",
-            hint="run `boardcluster doctor` to see whether this machine is ready",
-        )
+    if not spec.capabilities.provisioned:
+        _refuse({"--dry-run": dry_run, "--deep": deep, "--take-over": take_over}, spec.kind)
     if dry_run:
         ready = plan_changes(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
         print_json(ready.changes) if as_json else _print_changes(ready)
         return
-    if take_over and not confirm_take_over(folder, spec.nodes, yes=yes):
-        return
-    own = {"deep": deep, "take_over": take_over, "leave_safe_mode": leave_safe_mode}
-    live = bring_up(folder, cache=cache_folder(cache), follow=reporter, **own)
-    _say_up(live, at.again)
+    if not take_over or confirm_take_over(folder, spec.nodes, yes=yes):
+        own = {"deep": deep, "take_over": take_over, "leave_safe_mode": leave_safe_mode}
+        live = bring_up(folder, cache=cache_folder(cache), follow=reporter, **own)
+        _say_up(live, at.again)
+
+
+def _placed(at: ChosenCluster, twin: Path) -> tuple[ChosenCluster, Path]:
+    """Copy a file of emulated boards into the state folder of its cluster; return that."""
+    declared = read_twin(twin)
+    at = replace(at, cluster=declared.name)
+    folder = twin_home(at.home, declared)
+    place_twin(declared, twin, folder)
+    return at, folder
+
+
+def _refuse(given: Mapping[str, bool], kind: str) -> None:
+    """Refuse options that are for boards.
+
+    Raises:
+        UsageError: one of them was given.
+    """
+    for option in (name for name, is_given in given.items() if is_given):
+        raise UsageError(
+            f"{option} can only be used with boards: nothing is installed for nodes of the kind "
+            f"{kind}",
+            hint="run `boardcluster doctor` to see whether this machine is ready",
+        )
 
 
 def _say_up(live: LiveCluster, options: str) -> None:

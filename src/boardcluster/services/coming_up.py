@@ -20,10 +20,11 @@ from boardcluster.remote.node_rpc import http, http_get_all
 from boardcluster.services.daemons import safe_mode_command
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import Layout
+from boardcluster.services.webhdfs import WebHdfs
 
 __all__ = ["MissingFiles", "StartWatch", "end_safe_mode", "missing_files", "safe_mode_words"]
 
-_LOOK_SECONDS = 10.0
+_LOOK_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
 _LIST_SECONDS = 300.0
 _LEAVE_SECONDS = 120.0
@@ -36,6 +37,8 @@ _READ_BYTES = 256 << 10
 _USER_TICKS, _SYSTEM_TICKS = 11, 12
 """Places in ``/proc/PID/stat`` after the program's name, from 0 (proc(5))."""
 _NAMED = 10
+_OURS = "/boardcluster/"
+"""What runs put into HDFS is below this folder."""
 _MISSING = re.compile(r"^(/.*): MISSING (\d+) blocks", re.MULTILINE)
 
 
@@ -173,11 +176,14 @@ def missing_files(layout: Layout, remote: Remote) -> MissingFiles:
         answer = http(remote, "GET", url, timeout_seconds=_LIST_SECONDS)
     except BoardclusterError:
         return MissingFiles(paths=())
-    return MissingFiles(paths=tuple(found[1] for found in _MISSING.finditer(answer.body)))
+    return MissingFiles(paths=tuple(sorted(found[1] for found in _MISSING.finditer(answer.body))))
 
 
-def end_safe_mode(layout: Layout, remote: Remote) -> None:
+def end_safe_mode(layout: Layout, remote: Remote, lost: MissingFiles) -> None:
     """Have the NameNode leave its safe mode, with whatever files it has.
+
+    Those of ours that are lost are deleted, so that the next run that needs them makes them again:
+    by name and size they look whole.
 
     Raises:
         RemoteError: it does not.
@@ -187,3 +193,7 @@ def end_safe_mode(layout: Layout, remote: Remote) -> None:
         env=daemon_environment(layout, layout.spec.master),
         timeout_seconds=_LEAVE_SECONDS * layout.dilation,
     )
+    hdfs = WebHdfs(layout, remote)
+    for path in lost.paths:
+        if path.startswith(_OURS):
+            hdfs.delete(path)

@@ -42,7 +42,7 @@ _ANSWER_SECONDS = 5.0
 _LOOK_AT_PROCESSES_EVERY = 6
 _START_SECONDS_MOST = 3600.0
 """Longest start, whatever goes on in it."""
-_SAFE_MODE_SECONDS = 15.0
+_SAFE_MODE_SECONDS = 12.0
 """So long the NameNode must have said the same with all DataNodes there, which report at once."""
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
@@ -313,7 +313,7 @@ def _give_files_up(
             "up --leave-safe-mode`; or begin with an empty HDFS: `boardcluster down --wipe`",
         )
     leaving(f"leaving safe mode: {lost.words}")
-    end_safe_mode(layout, master)
+    end_safe_mode(layout, master, lost)
 
 
 def ended(remote: Remote, daemons: Sequence[Daemon]) -> list[Daemon]:

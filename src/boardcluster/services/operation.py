@@ -320,14 +320,7 @@ def up(
         state = replace(
             state, form=variant_words(declared, variant), storage=storage_name(declared, variant)
         )
-    with writing(home / "running.toml"):
-        (home / "running.toml").write_text(
-            path.read_text()
-            if spec == declared
-            else render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
-        )
-    if spec.profile.endswith(".toml"):
-        shutil.copyfile(spec.profile, home / _OWN_PROFILE)
+    _write_running(home, path.read_text() if spec == declared else "", spec)
     start = partial(
         _start_afresh,
         home,
@@ -340,13 +333,30 @@ def up(
         leaving=leaving,
     )
     with _giving_up_unused(home, spec):
-        try:
-            return start()
-        except JvmCrashError as error:
-            if not profile.small_daemons or load_state(home) is not None:
-                raise  # what could not be ended must stay recorded
-            progress(f"{error.message}; starting again without class-data archives", 0, 0)
-            return start()
+        return _started(home, start, has_archives=profile.small_daemons, progress=progress)
+
+
+def _started(
+    home: Path, start: Callable[[], LiveCluster], *, has_archives: bool, progress: Progress
+) -> LiveCluster:
+    """Start a cluster; again where a JVM crashed, which then does without its archive."""
+    try:
+        return start()
+    except JvmCrashError as error:
+        if not has_archives or load_state(home) is not None:
+            raise  # what could not be ended must stay recorded
+        progress(f"{error.message}; starting again without class-data archives", 0, 0)
+        return start()
+
+
+def _write_running(home: Path, text: str, spec: ClusterSpec) -> None:
+    """Keep what the cluster is started from: its file's own text, or what a variant makes of it."""
+    with writing(home / "running.toml"):
+        (home / "running.toml").write_text(
+            text or render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
+        )
+    if spec.profile.endswith(".toml"):
+        shutil.copyfile(spec.profile, home / _OWN_PROFILE)
 
 
 @contextlib.contextmanager
@@ -516,7 +526,7 @@ def _still_running(
     if leave and health.safe_mode:
         lost = missing_files(live.layout, live.master)
         progress(f"leaving safe mode{f': {lost.words}' if lost.paths else ''}", 0, 0)
-        end_safe_mode(live.layout, live.master)
+        end_safe_mode(live.layout, live.master, lost)
         health = lifecycle.health(live.layout, live.master)
     if not health.is_good(len(live.spec.workers)):
         safe = ", and HDFS is in safe mode" if health.safe_mode else ""

@@ -1,13 +1,14 @@
 """A disk that stands still is told by its node's samples, and a slow one is not."""
 
 import numpy as np
+import numpy.typing as npt
 from tests.builders import make_samples
 
 from boardcluster.telemetry.standstill import standstills
 
 
-def steady(pause: float = 1.0, count: int = 100) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    return np.arange(count) * pause
+def steady(pause: float = 1.0, count: int = 100) -> npt.NDArray[np.float64]:
+    return np.arange(count, dtype=np.float64) * pause
 
 
 def test_a_node_that_writes_its_samples_stood_nowhere_still() -> None:
