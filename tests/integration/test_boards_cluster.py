@@ -418,6 +418,31 @@ def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab)
     assert "copying" not in up.stderr
 
 
+@pytest.mark.soak
+def test_a_campaign_outlives_a_link_that_is_cut_for_half_a_minute(up: Lab, tmp_path: Path) -> None:
+    """The driver loses the board, too, by real SSH; nobody types anything."""
+    file = tmp_path / "alone.toml"
+    file.write_text(
+        '[campaign]\nname = "alone"\nrepetitions = 2\nrepeat_tainted = 0\nloss_wait = "3 min"\n'
+        '[[matrix]]\nworkload = "pi"\nengine = "mapreduce"\n'
+    )
+    with up.start("run", str(file), "--yes") as job:
+        wait_until(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=90, what="the submission")
+        up.boards.cut(1)
+        try:
+            time.sleep(30)
+        finally:
+            up.boards.mend(1)
+        _, err = job.communicate(timeout=400)
+    assert job.returncode == 0, err
+    latest = max(row["trial"]["campaign_id"] for row in up.json("results")["results"])
+    rows = up.json("results", "--all", "--campaign", latest)["results"]
+    ended = [(row["attempt"]["state"], row["attempt"]["reason"]) for row in rows]
+    assert [state for state, _ in ended] == ["invalid", "ok", "ok"], ended
+    assert "node_lost" in ended[0][1]
+    assert "pi1" in ended[0][1]
+
+
 def test_a_changed_host_key_stops_everything(up: Lab) -> None:
     known = (up.home / "known_hosts").read_text()
     up.boards.new_host_key(1)
