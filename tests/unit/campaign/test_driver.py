@@ -832,6 +832,26 @@ def test_a_disturbed_run_is_repeated_after_a_pause_and_each_try_is_kept(
     assert [row.attempt.number for row in stored if row.attempt] == [*range(1, len(verdicts) + 1)]
 
 
+def test_a_run_that_telemetry_does_not_cover_is_repeated_too(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = [
+        TrialEnd(
+            state=AttemptState.INVALID, reason=f"telemetry: {n}", measurement=None, passing=True
+        )
+        for n in range(2)
+    ]
+    monkeypatch.setattr(module, "run_trial", lambda *_, **__: rest.pop(0))
+    monkeypatch.setattr("boardcluster.campaign.driver.time.sleep", lambda _: None)
+
+    stage.run(stage.trials[:1], repeat_tainted=1)
+
+    assert [attempt.reason for _, attempt, _ in stage.ended] == [
+        "telemetry: 0",
+        "telemetry: 1; attempt 1 was invalid, too",
+    ]
+
+
 def test_a_run_that_a_model_can_adjust_for_is_not_repeated(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.unit.campaign.world import World
 
-from boardcluster.campaign.heartbeat import Heartbeat, lost_now
+from boardcluster.campaign.heartbeat import Heartbeat, _unhealthy, away_now, lost_now
 from boardcluster.errors import RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.fake import FakeRemote
@@ -316,3 +317,30 @@ def test_lost_now_without_the_master(look_at: Any) -> None:
     live, _ = look_at(RemoteError("gone\nfor good", hint="look"))
 
     assert lost_now(live) == "master master unreachable (gone for good)"
+
+
+def test_a_full_disk_of_the_master_ends_a_run_as_a_disk_of_a_worker_does(
+    live: LiveCluster, world: World
+) -> None:
+    """YARN looks at no disk of the master."""
+    assert _unhealthy(live) == []
+    world.disks["master"] = (1000, 20)
+    assert _unhealthy(live) == ["master: its disk is 98.0 % full"]
+    world.unhealthy = [{"nodeHostName": "worker2", "healthReport": "1/1 local-dirs"}]
+    assert _unhealthy(live)[1:] == ["worker2: 1/1 local-dirs"]
+
+
+def test_a_disk_is_told_from_a_node(look_at: Any) -> None:
+    live, _ = look_at({})
+    beats, losses, _ = watch(live, unhealthy=lambda: ["worker2: its disk is 95.0 % full"])
+    assert (losses, beats.is_storage) == (["worker2: its disk is 95.0 % full"], True)
+    live, _ = look_at(gone("worker3"))
+    beats, losses, _ = watch(live)
+    assert (len(losses), beats.is_storage) == (1, False)
+
+
+def test_nodes_that_the_master_does_not_reach_are_away(look_at: Any) -> None:
+    live, _ = look_at({**gone("worker2"), ("worker3", DATANODE): "refused"})
+    assert away_now(live) == ["worker2"]
+    live, _ = look_at(RemoteError("master: out of reach"))
+    assert away_now(live) == ["master"]

@@ -30,6 +30,7 @@ from boardcluster.records import (
     Engine,
     MasterPlacement,
     Matrix,
+    OnLoss,
     Policy,
     Trial,
 )
@@ -393,6 +394,8 @@ def test_the_digest_is_that_of_the_meaning(make_spec: Callable[..., ClusterSpec]
     assert spec_digest(spec, cluster) == spec_digest(same, cluster)
     assert spec_digest(spec, cluster) != spec_digest(spec, make_spec(memory_mib=4096))
     assert len(spec_digest(spec, cluster)) == 64
+    patient = replace(spec.policy, on_loss=OnLoss.WITHOUT, loss_wait_seconds=7.0)
+    assert spec_digest(spec, cluster) == spec_digest(replace(spec, policy=patient), cluster)
     others = (
         replace(spec, name="b"),
         replace(spec, seed=2),

@@ -787,6 +787,31 @@ def test_a_disk_that_died_comes_before_the_daemon_that_died_of_it(
     assert end.reason.startswith(f"storage: {end.lost}; count: exit status 1")
 
 
+def test_a_disk_that_stood_still_and_works_again_is_not_the_jobs_fault(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"worker2": "its disk sda did nothing for 64 s"}
+    monkeypatch.setattr("boardcluster.campaign.observation.standstills", lambda *_, **__: words)
+    bed.world.jobs = [lambda: ended(1)]
+
+    end = bed.run()
+
+    assert end.state is AttemptState.INVALID
+    assert end.reason.startswith("storage: worker2: its disk sda did nothing for 64 s; count: exit")
+    assert end.lost == "worker2: its disk sda did nothing for 64 s"
+
+
+def test_a_job_without_memory_is_blamed_though_its_node_stood_still_and_swapped(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"worker2": "no sample could be written for 30 s"}
+    monkeypatch.setattr("boardcluster.campaign.observation.standstills", lambda *_, **__: words)
+    bed.world.jobs = [lambda: ended(1)]
+    bed.world.default_apps = [app("FAILED", diagnostics="java.lang.OutOfMemoryError")]
+
+    assert bed.run().state is AttemptState.FAILED
+
+
 def test_a_yarn_that_does_not_answer_leaves_the_failure_as_it_is(bed: Bed) -> None:
     def fail() -> Completed:
         bed.world.yarn_answers = False

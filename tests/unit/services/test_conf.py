@@ -346,3 +346,12 @@ def test_jvms_of_jobs_share_archives_behind_the_jars_they_were_made_of(layout: L
     for other in (upstream, lacking):
         rows = render_all(other)["worker1"]
         assert not any(".jsa" in text or "extraClassPath" in text for text in rows.values())
+
+
+def test_logs_of_daemons_are_put_aside_and_end(layout: Layout) -> None:
+    """A submission logs to its standard error; only a daemon is told of the file."""
+    made = render_node(layout, layout.spec.master)
+    assert "boardcluster.appender=console" in made["log4j.properties"]
+    assert "appender.rolling.MaxBackupIndex=2" in made["log4j.properties"]
+    assert "${sys:boardcluster.appender:-console}" in made["log4j2.properties"]
+    assert "appender.rolling.strategy.max = 2" in made["log4j2.properties"]

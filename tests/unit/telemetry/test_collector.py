@@ -12,6 +12,7 @@ from tests.unit.campaign.world import AGENT, World, live_cluster
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import UnreachableError
 from boardcluster.records import TaskRecord
+from boardcluster.remote.base import ProcessRef
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry import collector
@@ -195,3 +196,20 @@ def test_agents_that_were_started_before_an_interruption_are_ended(
     with pytest.raises(KeyboardInterrupt), recording(live, tmp_path, {}):
         raise AssertionError("the block is not entered")
     assert set(agents(world)) == set(ended)
+
+
+def test_agents_last_as_long_as_the_longest_run(
+    live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They ended after 48 hours, though a run may take a month."""
+    asked: list[float] = []
+    begin = collector.start_agent
+
+    def start(*words: Any, longest_seconds: float, **named: Any) -> ProcessRef:
+        asked.append(longest_seconds)
+        return begin(*words, longest_seconds=longest_seconds, **named)
+
+    monkeypatch.setattr(collector, "start_agent", start)
+    with recording(live, tmp_path, {}, lasting_seconds=720 * 3600.0):
+        pass
+    assert set(asked) == {721 * 3600.0}
