@@ -148,7 +148,7 @@ class Cluster:
     def __repr__(self) -> str:
         return f"Cluster({str(self.home)!r})"
 
-    def up(self, *, deep: bool = False) -> Status:
+    def up(self, *, deep: bool = False, leave_safe_mode: bool = False) -> Status:
         """Bring the cluster up; return once all its daemons are healthy.
 
         A cluster that is up already is left as it is. Boards are installed first; the host keys of
@@ -156,12 +156,20 @@ class Cluster:
 
         Args:
             deep: read every byte of what was copied to boards, not only names and sizes.
+            leave_safe_mode: have HDFS leave a safe mode that would never end; the files whose blocks
+                no DataNode has are lost.
 
         Raises:
             SpecError: there is no valid ``cluster.toml``; ``boardcluster init`` writes one.
             ClusterError: it does not come up.
         """
-        bring_up(self.home, cache=self.cache, follow=self._follow, deep=deep)
+        bring_up(
+            self.home,
+            cache=self.cache,
+            follow=self._follow,
+            deep=deep,
+            leave_safe_mode=leave_safe_mode,
+        )
         return self.status()
 
     def down(self, *, wipe: bool = False) -> int:
