@@ -156,8 +156,8 @@ class Cluster:
 
         Args:
             deep: read every byte of what was copied to boards, not only names and sizes.
-            leave_safe_mode: have HDFS leave a safe mode that would never end; the files whose blocks
-                no DataNode has are lost.
+            leave_safe_mode: have HDFS leave a safe mode that would never end; files whose blocks no
+                DataNode has are lost.
 
         Raises:
             SpecError: there is no valid ``cluster.toml``; ``boardcluster init`` writes one.
