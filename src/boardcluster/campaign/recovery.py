@@ -139,7 +139,7 @@ class Recovery:
             seconds = self._policy.loss_wait_seconds
         broken = self._await_daemons(seconds)
         if broken and self._policy.on_loss is OnLoss.WAIT:
-            return f"{lost}; after {seconds:g} s still not whole: {broken}"
+            return f"{lost}; still not whole: {broken}"
         self._cluster.look_again()
         return ""
 
