@@ -78,7 +78,7 @@ def alone(
     """
     folder = tmp_path_factory.mktemp("survival")
     program = cli(folder / "home")
-    program("init", "--workers", "2", "--subnet", SUBNET)
+    program("init", "--workers", "1", "--subnet", SUBNET)
     disk = program.home / "nodes" / "master"
     disk.mkdir(parents=True)
     size = f"size={DISK_BYTES}"
@@ -95,7 +95,7 @@ def alone(
         seen = os.statvfs(disk)
         with (disk / "filler").open("wb") as stream:
             os.posix_fallocate(stream.fileno(), 0, seen.f_bavail * seen.f_frsize - 20_000_000)
-        threading.Timer(25, (disk / "filler").unlink).start()
+        threading.Timer(12, (disk / "filler").unlink).start()
 
     try:
         file = folder / "alone.toml"
