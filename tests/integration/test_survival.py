@@ -146,8 +146,8 @@ def test_missing_blocks_are_named_and_can_be_given_up(
     assert program.json("status")["phase"] == "up"
     live = operation.attach(program.home, cache=cache, progress=no_progress)
     hdfs = WebHdfs(live.layout, live.master)
-    (folder,) = (row.name for row in hdfs.list("/boardcluster/input"))
-    assert hdfs.list(f"/boardcluster/input/{folder}") == [], "the next run makes it again"
+    (name,) = (row.name for row in hdfs.list("/boardcluster/input"))
+    assert hdfs.list(f"/boardcluster/input/{name}") == [], "the next run makes it again"
 
 
 @pytest.mark.soak
