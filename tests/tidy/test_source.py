@@ -17,6 +17,7 @@ CLI_OPTIONS_MAX = 12
 # Programs that are run, not imported: nobody takes a name from them.
 PROGRAMS = {
     *("__main__.py", "remote/node_agent.py", "remote/nodefacts.py", "telemetry/agent.py"),
+    "telemetry/relay.py",
     "cluster/limits/core_watcher.py",
 }
 MAY_START_PROGRAMS = {

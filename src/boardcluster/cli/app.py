@@ -30,7 +30,7 @@ __all__ = ["COMMANDS", "PANELS", "Stopped", "app", "main"]
 PANELS = {
     "Start here": ("demo", "doctor", "init", "up", "status", "down"),
     "Run": ("run", "submit", "experiment", "tune", "probe", "data", "predict", "plan"),
-    "Look": ("results", "telemetry", "report", "compare", "export", "import"),
+    "Look": ("dashboard", "results", "telemetry", "report", "compare", "export", "import"),
     "Boards": ("inventory", "tunnel", "meters", "uninstall"),
     "More": ("catalog", "metrics"),
 }

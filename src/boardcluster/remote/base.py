@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from boardcluster.remote.gate import Completed
+from boardcluster.remote.gate import Completed, Piped
 
-__all__ = ["LimitedRemote", "ProcessRef", "Remote"]
+__all__ = ["LimitedRemote", "ProcessRef", "Remote", "StreamingRemote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +120,18 @@ class LimitedRemote(Protocol):
         """The same node, but what runs there is not charged to it.
 
         For whoever watches it: a board that is slowed down must not pay for that.
+        """
+
+
+@runtime_checkable
+class StreamingRemote(Protocol):
+    """A way to a node that can show what a program writes while it runs."""
+
+    def streaming(
+        self, argv: Sequence[str], *, stdin: bytes = b""
+    ) -> AbstractContextManager[Piped]:
+        """Run a program beside the block, and see what it writes as it comes.
+
+        Its standard input begins with ``stdin`` and ends with the block, upon which it is to end by
+        itself. A node that is out of reach writes nothing, and ends.
         """

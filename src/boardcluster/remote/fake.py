@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef
-from boardcluster.remote.gate import Completed
+from boardcluster.remote.gate import Completed, Piped
 
 __all__ = ["FakeRemote"]
 
@@ -84,6 +86,20 @@ class FakeRemote:
         stdout.write_bytes(done.stdout)
         stderr.write_bytes(b"")
         return done
+
+    @contextlib.contextmanager
+    def streaming(self, argv: Sequence[str], *, stdin: bytes = b"") -> Iterator[Piped]:  # noqa: ARG002
+        """Give the next prepared answer to ``("streaming",)``, and then end."""
+        done = self.run(("streaming",))
+        self.calls[-1] = tuple(argv)
+        read, write = os.pipe()
+        try:
+            os.write(write, done.stdout)
+            os.close(write)
+            os.set_blocking(read, False)
+            yield Piped(output=read, input=io.BytesIO())
+        finally:
+            os.close(read)
 
     def start(
         self,

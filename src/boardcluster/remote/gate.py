@@ -25,12 +25,16 @@ from boardcluster.waiting import wait_until
 
 __all__ = [
     "Completed",
+    "LeftRunning",
+    "Piped",
     "beside",
     "end_programs",
+    "leave_running",
     "pipe",
     "run_logged",
     "run_program",
     "shown",
+    "streaming",
     "tail_text",
 ]
 
@@ -43,6 +47,8 @@ _OUTPUT_BYTES_MAX = 64 << 20
 """Of what a program writes, which is kept in memory: a node may answer with a gigabyte."""
 _TAIL_BYTES = 16 << 10
 _CHUNK_BYTES = 1 << 16
+_PIPE_BYTES = 60 << 10
+"""What fits into a pipe before anybody reads it, and a little less."""
 
 _KEPT_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR", "TERM", "SSH_AUTH_SOCK")
 _KEPT_PREFIXES = ("PIP_", "SSL_", "REQUESTS_", "XDG_")
@@ -68,6 +74,17 @@ class Completed:
     def text(self) -> str:
         """Standard output as text; undecodable bytes become U+FFFD."""
         return self.stdout.decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """A program that runs beside us."""
+
+    output: int
+    """Descriptor of what it writes. Reading it never waits: there is a ``BlockingIOError`` while
+    there is nothing, and no bytes once the program has ended."""
+    input: IO[bytes]
+    """What it reads; unbuffered."""
 
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
@@ -361,6 +378,66 @@ def beside(argv: Sequence[str]) -> Iterator[None]:
             process.wait(_LAST_WORDS_SECONDS)
         except subprocess.TimeoutExpired:
             _end_group(process)
+
+
+@contextlib.contextmanager
+def streaming(argv: Sequence[str], *, stdin: bytes) -> Iterator[Piped]:
+    """Run a program beside the block, and see what it writes as it comes.
+
+    Its standard input begins with ``stdin``, at most 60 KiB, and ends with the block; that ends
+    with us, too, should we be killed. What it complains of is dropped.
+
+    Raises:
+        HostError: the program does not exist.
+    """
+    assert len(stdin) <= _PIPE_BYTES  # noqa: S101  more could wait for a reader for ever
+    null = subprocess.DEVNULL
+    process = _popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=null, env=None, cwd=None
+    )
+    assert process.stdin is not None  # noqa: S101  asked for as pipes
+    assert process.stdout is not None  # noqa: S101
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(stdin)
+            process.stdin.flush()
+        os.set_blocking(process.stdout.fileno(), False)
+        yield Piped(output=process.stdout.fileno(), input=process.stdin)
+    finally:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        process.stdout.close()
+        try:
+            process.wait(_LAST_WORDS_SECONDS)
+        except subprocess.TimeoutExpired:
+            _end_group(process)
+
+
+class LeftRunning:
+    """A program that was started and not waited for.
+
+    Args:
+        process: the program.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def exit_status(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self._process.poll()
+
+
+def leave_running(argv: Sequence[str], *, log: Path, env: Mapping[str, str]) -> LeftRunning:
+    """Start a program that outlives us, in a group of its own, its output written to a file.
+
+    Raises:
+        HostError: the program does not exist.
+    """
+    null = subprocess.DEVNULL
+    with log.open("wb") as out:
+        return LeftRunning(_popen(argv, stdin=null, stdout=out, stderr=out, env=env, cwd=None))
 
 
 def pipe(

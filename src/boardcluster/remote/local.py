@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef
-from boardcluster.remote.gate import Completed, run_logged, run_program
+from boardcluster.remote.gate import Completed, Piped, run_logged, run_program, streaming
 from boardcluster.remote.node_rpc import start_detached
 
 __all__ = ["LocalRemote"]
@@ -68,6 +68,12 @@ class LocalRemote:
             env=env,
             timeout_seconds=timeout_seconds,
         )
+
+    def streaming(
+        self, argv: Sequence[str], *, stdin: bytes = b""
+    ) -> contextlib.AbstractContextManager[Piped]:
+        """Run a program here, behind the prefix, beside the block."""
+        return streaming(self._wrap(argv, None), stdin=stdin)
 
     def start(
         self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"

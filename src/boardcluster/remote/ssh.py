@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.base import ProcessRef
-from boardcluster.remote.gate import Completed, run_program, shown, tail_text
+from boardcluster.remote.gate import Completed, Piped, run_program, shown, streaming, tail_text
 from boardcluster.remote.node_rpc import node_program, start_detached
 from boardcluster.remote.ssh_job import run_job
 from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute, client_settings
@@ -254,6 +254,15 @@ class SshRemote:
             timeout_seconds=timeout_seconds,
             lost_seconds=self._lost_seconds,
         )
+
+    def streaming(
+        self, argv: Sequence[str], *, stdin: bytes = b""
+    ) -> contextlib.AbstractContextManager[Piped]:
+        """Run a program over the shared connection beside the block."""
+        words, data = _shortened(argv, stdin)
+        inside = ["env", "--chdir=/", "LC_ALL=C.UTF-8", *words]
+        command = shlex.join([*self._become(), *inside])
+        return streaming([*self._route.command(), command], stdin=data)
 
     def start(
         self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"

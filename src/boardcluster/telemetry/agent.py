@@ -35,12 +35,17 @@ if TYPE_CHECKING:
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SLOW_SECONDS = 5.0
-"""What changes rarely is read so often, and what was sampled goes to the file so often."""
+"""What changes rarely is read so often."""
+FLUSH_SECONDS = 1.0
+"""What was sampled goes to the file so often, for those who watch a run; to the medium the kernel
+writes it no more often for that."""
 SCAN_SHARE = 0.002
 """Share of one core for looking at every process; on crowded machines it is done less often."""
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD, include/linux/sched.h
 SECTOR = 512  # of /proc/diskstats, whatever the device has
 TOP_FOREIGN = 5
+RELAY = "boardcl-relay"
+"""Name of processes that pass on what is seen here, see relay.py: no work, like the agent."""
 
 CPU = {  # Documentation/filesystems/proc.rst: /proc/stat; guest time is in user and nice already
     "cpu_user_seconds": (1, 2),
@@ -429,6 +434,8 @@ class Processes:
         seen = self._look()
         for key, words, name in seen:
             kind = self._kinds.get(key) or self._classify(key[0], int(words[1]))
+            if name == RELAY:
+                kind = "agent"
             self._kinds[key] = kind
             if kind in ("agent", "driver"):
                 continue
@@ -725,7 +732,7 @@ class Log:
         """Write what was kept; take samples half as often when half of the room is gone."""
         data = "".join(f"{line}\n" for line in (*self._lines, *notes)).encode()
         self._lines.clear()
-        self._due = time.monotonic() + SLOW_SECONDS
+        self._due = time.monotonic() + FLUSH_SECONDS
         if len(data) > self._left_bytes:
             return
         os.write(self._descriptor, data)

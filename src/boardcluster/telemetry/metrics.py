@@ -28,7 +28,7 @@ ADDRESS = "127.0.0.1"
 
 _LOOK_SECONDS = 10.0
 """A node that does not answer in this time is not up."""
-_FLUSH_SECONDS = 5.0  # the agent writes so often, see agent.py
+_FLUSH_SECONDS = 5.0  # the agent writes at least so often, see agent.py
 _LATE_INTERVALS = 3
 _STALE_INTERVALS = 3
 """What was seen longer ago is not served."""

@@ -1,0 +1,61 @@
+"""The report, written by the command line into a folder that ends with the dashboard."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boardcluster.errors import RunError
+from boardcluster.remote.gate import run_program, tail_text
+from boardcluster.web.watching import store_stamp
+
+__all__ = ["Reports"]
+
+_LONGEST_SECONDS = 600.0
+
+
+@dataclass(slots=True)
+class Reports:
+    """Writes the report when it is asked for and the store has changed.
+
+    Args:
+        home: the cluster's state folder.
+        folder: where it goes.
+    """
+
+    home: Path
+    folder: Path
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stamp: object = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether one was written."""
+        return (self.folder / "report.html").is_file()
+
+    def write(self) -> None:
+        """Write it, unless the one that is there is of the same store.
+
+        Raises:
+            RunError: it cannot be written, in the words of the command line.
+        """
+        with self._lock:
+            stamp = store_stamp(self.home)
+            if self.is_there and stamp == self._stamp:
+                return
+            source = Path(__file__).resolve().parents[2]
+            words = ["report", f"--home={self.home}", f"--output={self.folder}"]
+            done = run_program(
+                [sys.executable, "-m", "boardcluster", *words],
+                env={"PYTHONPATH": str(source), "NO_COLOR": "1"},
+                timeout_seconds=_LONGEST_SECONDS,
+                check=False,
+            )
+            if done.returncode != 0:
+                raise RunError(
+                    tail_text(done.stderr, lines=3) or "the report cannot be written",
+                    hint="see `boardcluster report`",
+                )
+            self._stamp = stamp
