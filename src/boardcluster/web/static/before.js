@@ -13,7 +13,7 @@ const SHOWN = 200;
 let table = null;
 let stale = true;
 const chosen = new Set();
-const filter = { text: "", state: "", factors: {} };
+const filter = { text: "", state: "", campaign: "", factors: {} };
 let sorted = { key: "started", down: true };
 let redraw = null;
 
@@ -37,20 +37,31 @@ export function showTable(main) {
   return () => { here = false; redraw = null; };
 }
 
+const ENGINES = { spark: "Spark", mapreduce: "MapReduce", mpi: "MPI" };
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A factor of a run in words, as the table and its filters show it. */
+function level(run, factor) {
+  const found = run.factors[factor.name];
+  if (!found) return "";
+  return factor.unit === "bytes" && found.value !== null ? bytes(found.value) : (ENGINES[found.words] ?? found.words);
+}
+
+const varying = () => table.factors.filter((factor) => new Set(table.runs.map((run) => level(run, factor))).size > 1);
+
 function columns() {
   const rows = [
+    { key: "verdict", label: "Result", of: (run) => `${run.state} ${run.verdict}`, words: (run) => mark(run.state, run.verdict) },
+    { key: "seconds", label: "Time", number: true, of: (run) => run.seconds ?? Infinity, words: (run) => seconds(run.seconds) },
+  ];
+  if (table.runs.some((run) => run.joules !== null)) rows.push({ key: "joules", label: "Energy", number: true, of: (run) => run.joules ?? Infinity, words: (run) => (run.joules === null ? "–" : `${(run.joules / 1000).toFixed(2)} kJ`) });
+  for (const factor of varying()) {
+    rows.push({ key: `factor ${factor.name}`, label: capital(factor.label), number: table.runs.some((run) => typeof run.factors[factor.name]?.value === "number"), of: (run) => run.factors[factor.name]?.value ?? run.factors[factor.name]?.words ?? "", words: (run) => level(run, factor) });
+  }
+  rows.push(
     { key: "started", label: "Begun", of: (run) => run.started_utc, words: (run) => moment(run.started_utc) },
     { key: "campaign", label: "Campaign", of: (run) => run.campaign_name || run.campaign, words: (run) => run.campaign_name || run.campaign },
-  ];
-  for (const factor of table.factors) {
-    rows.push({
-      key: `factor ${factor.name}`, label: factor.label.charAt(0).toUpperCase() + factor.label.slice(1), factor: factor.name, number: table.runs.some((run) => typeof run.factors[factor.name]?.value === "number"),
-      of: (run) => run.factors[factor.name]?.value ?? run.factors[factor.name]?.words ?? "", words: (run) => run.factors[factor.name]?.words ?? "",
-    });
-  }
-  rows.push({ key: "seconds", label: "Time", number: true, of: (run) => run.seconds ?? Infinity, words: (run) => seconds(run.seconds) });
-  if (table.runs.some((run) => run.joules !== null)) rows.push({ key: "joules", label: "Energy", number: true, of: (run) => run.joules ?? Infinity, words: (run) => (run.joules === null ? "–" : `${(run.joules / 1000).toFixed(2)} kJ`) });
-  rows.push({ key: "verdict", label: "Result", of: (run) => `${run.state} ${run.verdict}`, words: (run) => mark(run.state, run.verdict) });
+  );
   return rows;
 }
 
@@ -58,7 +69,8 @@ function matching() {
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
   return table.runs.filter((run) => {
     if (filter.state && (run.verdict ?? run.state) !== filter.state && run.state !== filter.state) return false;
-    for (const [name, value] of Object.entries(filter.factors)) if (value && (run.factors[name]?.words ?? "") !== value) return false;
+    if (filter.campaign && (run.campaign_name || run.campaign) !== filter.campaign) return false;
+    for (const [name, value] of Object.entries(filter.factors)) if (value && level(run, { name, ...table.factors.find((factor) => factor.name === name) }) !== value) return false;
     const text = `${run.run} ${run.title} ${run.campaign_name} ${run.campaign} ${run.state} ${run.verdict}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
@@ -105,10 +117,11 @@ function draw(main) {
     el("option", { value: "" }, "all"), values.map((value) => el("option", { value, selected: get() === value }, value))));
   const filters = el("div", { class: "filters" },
     el("label", { class: "field" }, "Search", el("input", { type: "search", value: filter.text, placeholder: "words in a run's name", on: { input: (event) => { filter.text = event.target.value; rows(); } } })),
-    table.factors.map((factor) => {
-      const values = [...new Set(table.runs.map((run) => run.factors[factor.name]?.words ?? ""))].filter(Boolean).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-      return values.length > 1 ? pick(factor.label.charAt(0).toUpperCase() + factor.label.slice(1), values, () => filter.factors[factor.name], (value) => { filter.factors[factor.name] = value; }) : null;
+    varying().map((factor) => {
+      const values = [...new Set(table.runs.map((run) => level(run, factor)))].filter(Boolean).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+      return pick(capital(factor.label), values, () => filter.factors[factor.name], (value) => { filter.factors[factor.name] = value; });
     }),
+    pick("Campaign", [...new Set(table.runs.map((run) => run.campaign_name || run.campaign))].sort().reverse(), () => filter.campaign, (value) => { filter.campaign = value; }),
     pick("Result", [...new Set(table.runs.map((run) => run.verdict ?? run.state))].sort(), () => filter.state, (value) => { filter.state = value; }), over);
   const head = el("tr", {}, el("td", {}, el("span", { class: "unseen" }, "Compare")), el("th", { scope: "col" }, "Run"), all.map((column) => {
     const cell = el("th", { scope: "col", class: column.number ? "number" : null }, el("button", { type: "button", on: { click: () => { sorted = { key: column.key, down: sorted.key === column.key ? !sorted.down : false }; rows(); say(`sorted by ${column.label}`); } } }, column.label));
@@ -149,16 +162,24 @@ function drawRun(main, run) {
         ["Begun", moment(run.started_utc)], ["Repetition", run.warm_up ? "warm-up" : String(run.repetition)], ["Nodes", run.emulated ? `${run.machine.nodes}, emulated` : String(run.machine.nodes)], ["Versions", [run.machine.hadoop && `Hadoop ${run.machine.hadoop}`, run.machine.spark && `Spark ${run.machine.spark}`, run.machine.java].filter(Boolean).join(", ")], ["Name", run.run]]),
       reasons.length > 0 && el("ul", { class: "small" }, reasons.map((line) => el("li", {}, line)))),
     el("p"),
-    run.bottleneck?.length > 0 && el("section", { class: "card" }, el("h2", {}, "Where its time went"), run.bottleneck.map((span) => el("div", {},
-      el("div", { class: "between" }, el("h3", {}, span.phase || "The whole run"), el("span", { class: "soft small" }, seconds(span.seconds))),
-      sharesBar(span.shares, span.phase || "The whole run"),
-      span.first && el("p", { class: "small soft" }, `Most would be saved by less ${BOUNDS[span.first]?.[1] ?? span.first}${span.gain > 1.01 ? `: ${span.gain.toFixed(2)} times as fast with half of it gone` : ""}.`)))),
+    run.bottleneck?.length > 0 && bottleneck(run.bottleneck),
     el("p"), published, el("p"),
     run.nodes && part(zoom, run, () => drawCharts(charts, [run.run], zoom, { byNode: true, again: (from, to) => main.querySelector("form.part").zoom(from, to) })),
     charts);
   if (run.nodes) drawCharts(charts, [run.run], zoom, { byNode: true, again: (from, to) => main.querySelector("form.part").zoom(from, to) });
   else charts.append(el("p", { class: "soft" }, "This run has no samples."));
   ask(`/api/published?name=${encodeURIComponent(run.run)}`).then((rows) => drawPublished(published, run, rows), () => {});
+}
+
+/** Where the time of a run and of its phases went: a bar for each, one legend for all. */
+function bottleneck(spans) {
+  const [whole, ...phases] = spans;
+  const row = (span, name) => [el("span", {}, name), sharesBar(span.shares, name)[0], el("span", { class: "soft small" }, seconds(span.seconds))];
+  return el("section", { class: "card" }, el("h2", {}, "Where its time went"),
+    el("div", { class: "spans" }, row(whole, "The whole run"), phases.map((span) => row(span, span.phase.split("/").at(-1)))),
+    sharesBar(whole.shares, "The whole run")[1],
+    whole.first && el("p", {}, `Less ${BOUNDS[whole.first]?.[1] ?? whole.first} would save most${whole.gain > 1.01 ? `: with half of it gone, the run would be ${whole.gain.toFixed(2)} times as fast` : ""}.`),
+    whole.evidence.map((line) => el("p", { class: "small soft" }, line)));
 }
 
 function drawPublished(box, run, rows) {
@@ -189,7 +210,7 @@ function part(zoom, run, again) {
   return form;
 }
 
-async function drawCharts(box, runs, zoom, { byNode, again }) {
+async function drawCharts(box, runs, zoom, { byNode, labels = [], again }) {
   const asked = Symbol("asked");
   box.asked = asked;
   if (!box.children.length) {
@@ -199,6 +220,7 @@ async function drawCharts(box, runs, zoom, { byNode, again }) {
   for (const card of [...box.children]) {
     const key = card.dataset.curve;
     const found = await Promise.all(runs.map((run) => ask(`/api/curves?name=${encodeURIComponent(run)}&curve=${key}&points=600${range}`).catch(() => null)));
+    found.forEach((one, place) => { if (one) one.label = labels[place]; });
     if (box.asked !== asked || !box.isConnected) return;
     drawCurve(card, key, found.filter(Boolean), { byNode, again });
   }
@@ -219,7 +241,7 @@ function drawCurve(card, key, found, { byNode, again }) {
       if (!nodes.length) continue;
       const mean = key === "celsius" || key === "hertz";
       const sums = one.seconds.map((_, place) => { const there = nodes.map((row) => row[place]).filter((value) => value !== null); return there.length ? there.reduce((a, b) => a + b, 0) / (mean ? there.length : 1) : null; });
-      rows.push({ label: one.run, values: onto(times, one.seconds, sums) });
+      rows.push({ label: one.label ?? one.run, values: onto(times, one.seconds, sums) });
     }
   }
   card.hidden = rows.length === 0;
@@ -247,11 +269,11 @@ export function showOver(main, rest) {
     const zoom = { begin: null, end: null };
     const charts = el("div", { class: "charts" });
     const longest = runs.reduce((one, other) => ((other.duration_seconds ?? 0) > (one.duration_seconds ?? 0) ? other : one));
-    const again = () => drawCharts(charts, names, zoom, { byNode: false, again: (from, to) => main.querySelector("form.part").zoom(from, to) });
+    const again = () => drawCharts(charts, names, zoom, { byNode: false, labels: runs.map((run, place) => `${place + 1}: ${run.title}`), again: (from, to) => main.querySelector("form.part").zoom(from, to) });
     const best = Math.min(...runs.map((run) => run.seconds ?? Infinity));
     fill(main, el("p", { class: "small" }, el("a", { href: "#before" }, "All runs")), el("h1", {}, `${count(runs.length, "run")} over each other`),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The runs" }, el("table", {}, el("thead", {}, el("tr", {}, ["Run", "Time", "To the fastest", "Most of the time was", "Result"].map((label) => el("th", { scope: "col" }, label)))),
-        el("tbody", {}, runs.map((run, place) => el("tr", {}, el("th", { scope: "row", class: "wide" }, el("span", { class: `swatch f${place % 8}` }), el("a", { href: `#run/${encodeURIComponent(run.run)}` }, run.title), el("div", { class: "small soft" }, run.run)),
+        el("tbody", {}, runs.map((run, place) => el("tr", {}, el("th", { scope: "row", class: "wide" }, el("span", { class: `swatch f${place % 8}` }), `${place + 1}: `, el("a", { href: `#run/${encodeURIComponent(run.run)}` }, run.title), el("div", { class: "small soft" }, run.run)),
           el("td", {}, seconds(run.seconds)), el("td", {}, run.seconds ? `${(run.seconds / best).toFixed(2)} times` : "–"), el("td", {}, BOUNDS[largest(run.bottleneck?.[0]?.shares)]?.[1] ?? "–"), el("td", {}, mark(run.state, run.verdict))))))),
       el("p", { class: "small soft" }, "Each line is one run: the sum over its nodes; of clock and temperature the mean. Single runs scatter: for a verdict with intervals see the report."),
       part(zoom, { duration_seconds: longest.duration_seconds ?? 0 }, again), charts);

@@ -5,8 +5,10 @@ export const colour = (place) => css(`--c${place % 8}`);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const live = new Set();
 
-function sizeOf(box) {
-  return { width: Math.max(50, box.clientWidth), height: Math.max(30, box.clientHeight) };
+const CHART = 200;
+
+function sizeOf(box, fixed) {
+  return { width: Math.max(50, box.clientWidth), height: fixed ?? Math.max(30, box.clientHeight) };
 }
 
 const sizes = new ResizeObserver((entries) => {
@@ -28,9 +30,9 @@ function begin(box, make) {
   const build = () => {
     const data = box.chart ? box.chart.data : null;
     if (box.chart) box.chart.destroy();
-    const { options, first, extra } = make();
+    const { options, first, fixed } = make();
     box.chart = new uPlot(options, data ?? first, box);
-    box.chart.sized = () => { const size = sizeOf(box); size.height -= extra; return size; };
+    box.chart.sized = () => sizeOf(box, fixed);
   };
   box.build = build;
   build();
@@ -43,7 +45,6 @@ dark.addEventListener("change", () => { for (const box of live) box.build(); });
 /** A small picture of the last hour: rows stacked upon each other, or single lines. */
 export function spark(box, { series, most, since }) {
   begin(box, () => ({
-    extra: 0,
     first: [[], ...series.map(() => [])],
     options: {
       ...sizeOf(box), legend: { show: false }, cursor: { show: false }, padding: [2, 0, 2, 0],
@@ -75,18 +76,16 @@ export function lines(box, { times, rows, unit, zoomed, spans = [] }) {
   };
   const axis = () => ({ stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" });
   begin(box, () => {
-    const size = sizeOf(box);
-    const extra = 26;
     return {
-      extra,
+      fixed: CHART,
       first: [times, ...rows.map((row) => row.values)],
       options: {
-        width: size.width, height: size.height - extra,
+        ...sizeOf(box, CHART),
         cursor: { drag: { x: Boolean(zoomed), y: false, setScale: false }, points: { size: 5 } },
         scales: { x: { time: false }, y: { range: (_, low, top) => [Math.min(0, low ?? 0), (top || 1) * 1.05] } },
-        axes: [{ ...axis(), values: (_, marks) => marks.map((at) => `${at} s`) }, { ...axis(), size: 62, values: (_, marks) => marks.map(unit) }],
+        axes: [{ ...axis(), size: 32, values: (_, marks) => marks.map((at) => `${at} s`) }, { ...axis(), size: 80, values: (_, marks) => marks.map(unit) }],
         series: [
-          { label: "at", value: (_, at) => (at === null || at === undefined ? "–" : `${at.toFixed(1)} s`) },
+          { label: "at time", value: (_, at) => (at === null || at === undefined ? "–" : `${at.toFixed(1)} s`) },
           ...rows.map((row, place) => ({ label: row.label, stroke: colour(place), width: 1.5, dash: place >= 8 ? [6, 4] : undefined, points: { show: false }, value: (_, value) => (value === null || value === undefined ? "–" : unit(value)) })),
         ],
         hooks: {

@@ -85,7 +85,7 @@ export function show(main, about) {
   fill(main, el("h1", {}, "Start and stop work"), el("div", { class: "columns" },
     el("div", { class: "stack" }, el("div", { class: "card" }, ofWorkload), el("div", { class: "card" }, ofFile)),
     el("div", { class: "stack" }, el("div", { class: "card" }, el("h2", {}, "What runs now"), el("p", { class: "soft" }, "It is ended as Ctrl-C in its terminal would end it. Its results up to now stay, and a campaign can be continued."), el("button", { class: "plain", type: "button", on: { click: stop } }, "Stop what runs")),
-      el("div", { class: "card" }, token), out)));
+      el("form", { class: "card do", on: { submit: (event) => event.preventDefault() } }, token), out)));
   return null;
 }
 

@@ -1,0 +1,86 @@
+"""Forms, and the command lines that they become."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.errors import LockedError, UsageError
+from boardcluster.web.control import Control, WorkOrder, command_line, workload_choices
+
+HOME, CACHE = Path("/cluster"), Path("/cache")
+
+
+def order(**changes: Any) -> WorkOrder:
+    return WorkOrder.read({"workload": "wordcount", **changes})
+
+
+def test_a_form_becomes_a_command_line_without_a_shell() -> None:
+    given = order(
+        engine="spark",
+        size="1 GB; rm -rf /",
+        repetitions=2,
+        parameters={"seed": "$(id)"},
+        settings={"spark.executor.cores": "2"},
+    )
+    assert command_line(given, home=HOME, cache=CACHE) == [
+        *("run", "--home=/cluster", "--cache=/cache", "--yes", "--engine=spark"),
+        *("--size=1 GB; rm -rf /", "--repetitions=2", "--set=seed=$(id)"),
+        *("--setting=spark.executor.cores=2", "--", "wordcount"),
+    ]
+
+
+def test_a_file_is_given_by_its_whole_path(tmp_path: Path) -> None:
+    path = tmp_path / "--home=x.toml"
+    path.write_text("")
+    words = command_line(WorkOrder.read({"file": str(path)}), home=HOME, cache=CACHE)
+    assert words[-2:] == ["--", str(path)]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (None, "no JSON object"),
+        ([], "no JSON object"),
+        ({}, "needed"),
+        ({"workload": "wordcount", "file": "/etc/passwd"}, "not both"),
+        ({"workload": "--help"}, "no workload"),
+        ({"workload": "../../bin/sh"}, "no workload"),
+        ({"workload": "wordcount", "home": "/elsewhere"}, "unknown fields"),
+        ({"workload": "wordcount", "size": "x" * 2000}, "no short text"),
+        ({"workload": "wordcount", "size": ["1 GB"]}, "no short text"),
+        ({"workload": "wordcount", "size": "1\n--yes"}, "control characters"),
+        ({"workload": "wordcount", "repetitions": 10**9}, "no number"),
+        ({"workload": "wordcount", "repetitions": "many"}, "no number"),
+        ({"workload": "wordcount", "parameters": "seed=1"}, "no table"),
+        ({"file": "/nonexistent/campaign.toml"}, "no file"),
+    ],
+)
+def test_what_is_no_form_is_refused(document: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        WorkOrder.read(document)
+
+
+def test_the_form_knows_every_workload() -> None:
+    found = {row["name"]: row for row in workload_choices()}
+    assert "spark" in found["wordcount"]["engines"]
+    json.dumps(list(found.values()))
+
+
+def test_nothing_is_stopped_where_nothing_runs(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing runs"):
+        Control(tmp_path, CACHE, tmp_path).stop()
+
+
+def test_up_is_not_stopped_and_nothing_starts_beside_it(tmp_path: Path) -> None:
+    control = Control(tmp_path, CACHE, tmp_path / "work")
+    with driver_lock(tmp_path, doing="up"):
+        with pytest.raises(UsageError, match="nothing runs"):
+            control.stop()
+        with pytest.raises(LockedError, match="boardcluster up"):
+            control.start(order())
+    assert control.outcome() is None

@@ -1,0 +1,207 @@
+"""What the page is told of the store: runs, curves, hostile names, old and empty stores."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.records import Verdict
+from boardcluster.store import Store
+from boardcluster.web.app import Dashboard, build_app
+from boardcluster.web.guard import Guard, allowed_hosts
+from boardcluster.web.reports import Reports
+from boardcluster.web.stored import StoredRuns
+from boardcluster.web.watching import ClusterWatch
+from tests.builders import (
+    make_campaign,
+    make_measurement,
+    make_samples,
+    make_telemetry,
+    make_trial,
+    store_run,
+)
+from tests.unit.web.asking import ask
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "store-b7912e2" / "home"
+HOSTILE = "<img src=x onerror=alert(1)>\"';&\u202e\x1b[31m"
+
+
+def board(home: Path) -> Dashboard:
+    return Dashboard(
+        ClusterWatch(home, home), StoredRuns(home), Reports(home, home / "report-of-page")
+    )
+
+
+def guarded(home: Path) -> Guard:
+    return Guard(build_app(board(home)), allowed_hosts("127.0.0.1", 8470))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    telemetry = make_telemetry(
+        make_samples("worker1", seconds=np.arange(101.0), cpu_user_seconds=np.full(101, 0.5)),
+        duration_seconds=100.0,
+    )
+    with Store.open(tmp_path) as store:
+        campaign = make_campaign(name=HOSTILE)
+        trial = make_trial(campaign_id=campaign.id, parameters={"grep.pattern": HOSTILE})
+        store.add_campaign(campaign, [trial])
+        measured = make_measurement(
+            100.0, verdict=Verdict.VALID, remarks=(HOSTILE,), figures={HOSTILE: 1.0}
+        )
+        store_run(store, trial, measured, telemetry=telemetry)
+    return tmp_path
+
+
+def run_name(home: Path) -> str:
+    return str(StoredRuns(home).table()["runs"][0]["run"])
+
+
+def test_the_table_has_every_attempt_with_what_varies(home: Path) -> None:
+    table = StoredRuns(home).table()
+    assert [row["state"] for row in table["runs"]] == ["ok"]
+    assert "workload" in {row["name"] for row in table["factors"]}
+    assert table["campaigns"][0]["runs"] == {"ok": 1}
+
+
+def test_the_table_is_read_again_when_the_store_changes(home: Path) -> None:
+    stored = StoredRuns(home)
+    assert stored.table() is stored.table()
+    with Store.open(home) as store:
+        campaign = make_campaign(id="20260902-b")
+        trial = make_trial(campaign_id=campaign.id, id="20260902-b-x")
+        store.add_campaign(campaign, [trial])
+        store_run(store, trial, None)
+    assert len(stored.table()["runs"]) == 2
+
+
+def test_a_run_is_told_with_what_bound_it(home: Path) -> None:
+    found = StoredRuns(home).run(run_name(home))
+    assert found["words"].startswith("It took 100.0 s")
+    assert found["nodes"] == ["worker1"]
+    assert abs(sum(found["bottleneck"][0]["shares"].values()) - 1) < 0.01
+    json.dumps(found)
+
+
+def test_curves_are_means_and_can_be_zoomed(home: Path) -> None:
+    stored, name = StoredRuns(home), run_name(home)
+    whole = stored.curves(name, "cpu", points=20)
+    assert len(whole["seconds"]) == 20
+    assert whole["nodes"]["worker1"][5] == pytest.approx(0.5)
+    part = stored.curves(name, "cpu", begin_seconds=10, end_seconds=20)
+    assert part["seconds"][0] >= 10
+    assert part["seconds"][-1] <= 20
+    with pytest.raises(UsageError, match="empty"):
+        stored.curves(name, "cpu", begin_seconds=20, end_seconds=10)
+    with pytest.raises(UsageError, match="no curve"):
+        stored.curves(name, "../../etc/passwd")
+    with pytest.raises(EmptySelectionError):
+        stored.curves("nothing/1", "cpu")
+
+
+def test_a_day_of_eight_nodes_is_zoomed_quickly(tmp_path: Path) -> None:
+    rows = 86_400
+    seconds, busy = np.arange(float(rows)), np.full(rows, 0.5)
+    telemetry = make_telemetry(
+        *(make_samples(f"n{at}", seconds=seconds, cpu_user_seconds=busy) for at in range(8)),
+        duration_seconds=float(rows),
+    )
+    with Store.open(tmp_path) as store:
+        campaign = make_campaign()
+        trial = make_trial(campaign_id=campaign.id)
+        store.add_campaign(campaign, [trial])
+        measured = make_measurement(rows, verdict=Verdict.VALID)
+        store_run(store, trial, measured, telemetry=telemetry)
+    stored = StoredRuns(tmp_path)
+    name = run_name(tmp_path)
+    stored.curves(name, "cpu")
+    found = stored.curves(name, "cpu", begin_seconds=1000, end_seconds=5000, points=1000)
+    assert len(found["seconds"]) == 1000
+    assert len(found["nodes"]) == 8
+
+
+def test_hostile_names_are_data_and_never_markup(home: Path) -> None:
+    app = guarded(home)
+    for path in ("/api/runs", f"/api/run?name={run_name(home)}"):
+        answer = ask(app, path)
+        assert answer.status == 200
+        assert answer.headers["content-type"] == "application/json"
+        assert HOSTILE in json.dumps(answer.json(), ensure_ascii=False).replace('\\"', '"').replace(
+            "\\u001b", "\x1b"
+        )
+
+
+def test_the_page_takes_no_markup_from_anybody() -> None:
+    """Whatever a store or a node says only ever becomes text."""
+    folder = Path(__file__).parents[3] / "src" / "boardcluster" / "web" / "static"
+    for path in folder.glob("*.js"):
+        script = path.read_text()
+        for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+            assert way not in script, f"{path.name} uses {way}"
+    page = (folder / "index.html").read_text()
+    assert "style=" not in page
+    assert " on" not in page.replace(" only", "").partition("<body>")[2].partition("</body>")[0]
+
+
+def test_nothing_outside_the_machine_is_named() -> None:
+    folder = Path(__file__).parents[3] / "src" / "boardcluster" / "web" / "static"
+    for path in (*folder.glob("*.js"), *folder.glob("*.css"), folder / "index.html"):
+        assert "https://" not in path.read_text(), path.name
+        assert "http://" not in path.read_text().replace("http://www.w3.org", ""), path.name
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/run", 400),
+        ("/api/run?name=%3Cscript%3E", 404),
+        ("/api/run?name=a/b", 400),
+        ("/api/curves?name=x&begin=soon", 400),
+        ("/api/curves?name=x", 404),
+        ("/nothing", 404),
+        ("/static/../app.py", 404),
+        ("/report/../store.sqlite", 404),
+        ("/report/%2e%2e/store.sqlite", 404),
+    ],
+)
+def test_wrong_questions_get_an_error_in_words(home: Path, path: str, status: int) -> None:
+    assert ask(guarded(home), path).status == status
+
+
+def test_an_empty_store_is_an_empty_table(tmp_path: Path) -> None:
+    answer = ask(guarded(tmp_path), "/api/runs")
+    assert answer.status == 200
+    assert answer.json()["runs"] == []
+    assert list(tmp_path.iterdir()) == [], "nothing is written by looking"
+
+
+def test_a_store_of_an_older_format_is_shown(tmp_path: Path) -> None:
+    old = Path(shutil.copytree(FIXTURE, tmp_path / "old"))
+    found = StoredRuns(old).table()
+    assert len(found["runs"]) > 5
+    json.dumps(found)
+
+
+def test_a_damaged_store_is_said(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").write_bytes(b"no database" * 1000)
+    answer = ask(guarded(tmp_path), "/api/runs")
+    assert answer.status == 500
+    assert "store.sqlite" in answer.json()["error"]
+
+
+def test_without_control_the_page_says_so(home: Path) -> None:
+    assert ask(guarded(home), "/api/about").json()["control"] is False
+
+
+def test_reports_run_no_script(home: Path) -> None:
+    folder = home / "report-of-page"
+    folder.mkdir()
+    (folder / "report.html").write_text("<p>")
+    policy = ask(guarded(home), "/report/report.html").headers["content-security-policy"]
+    assert "script" not in policy
+    assert "default-src 'none'" in policy
