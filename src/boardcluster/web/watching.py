@@ -449,5 +449,6 @@ def _stamps(*paths: Path) -> tuple[tuple[int, int], ...]:
     for path in paths:
         with contextlib.suppress(OSError):
             seen = path.stat()
-            found.append((seen.st_mtime_ns, seen.st_size))
+            if seen.st_size:  # reading alone makes an empty -wal
+                found.append((seen.st_mtime_ns, seen.st_size))
     return tuple(found)

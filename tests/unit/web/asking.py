@@ -52,8 +52,13 @@ def ask(
     }
     sent: list[Message] = []
 
+    questions: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
     async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+        if questions:
+            return questions.pop()
+        await asyncio.Event().wait()  # whoever asked stays and says nothing more
+        raise AssertionError
 
     async def send(message: Message) -> None:
         sent.append(message)

@@ -11,9 +11,9 @@ from boardcluster.queries.progress import Progress
 from boardcluster.records import Attempt, AttemptState, Result, Verdict
 from boardcluster.web.campaigns import campaign_document, cell_counts, left_interval
 from boardcluster.web.words import outcome_words, trial_title
-from tests.builders import NOON, make_attempt, make_campaign, make_measurement, make_trial
+from tests.builders import make_attempt, make_campaign, make_measurement, make_trial, noon
 
-NOW = datetime.datetime.fromisoformat("2026-09-01T13:00:00+00:00")
+NOW = datetime.datetime.fromisoformat("2026-08-01T13:00:00+00:00")
 
 
 def row(size: int, seconds: float | None, **attempt: object) -> Result:
@@ -21,7 +21,9 @@ def row(size: int, seconds: float | None, **attempt: object) -> Result:
     state = AttemptState.OK if seconds is not None else None
     made: Attempt | None = None
     if state is not None or attempt:
-        made = make_attempt(trial_id=trial.id, **{"state": state, "reason": "", **attempt})
+        ended = noon(seconds or 0.0)
+        given = {"state": state, "reason": "", "started_utc": noon(), "ended_utc": ended}
+        made = make_attempt(trial_id=trial.id, **{**given, **attempt})
     measured = make_measurement(seconds, verdict=Verdict.VALID) if seconds is not None else None
     return Result(trial=trial, attempt=made, measurement=measured)
 
@@ -57,8 +59,8 @@ def test_there_is_no_interval_for_what_was_never_measured() -> None:
 
 
 def test_the_document_is_json_and_says_what_happened() -> None:
-    failed = row(4, None, state=AttemptState.FAILED, reason="its job failed", ended_utc=NOON)
-    found = campaign_document(progress(row(1, 9.0, ended_utc=NOON), failed), "", NOW)
+    failed = row(4, None, state=AttemptState.FAILED, reason="its job failed", ended_utc=noon())
+    found = campaign_document(progress(row(1, 9.0, ended_utc=noon()), failed), "", NOW)
     json.dumps(found)
     assert {entry["words"] for entry in found["latest"]} >= {"It failed: its job failed."}
 

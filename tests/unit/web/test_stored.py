@@ -44,7 +44,7 @@ def guarded(home: Path) -> Guard:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     telemetry = make_telemetry(
-        make_samples("worker1", seconds=np.arange(101.0), cpu_user_seconds=np.full(101, 0.5)),
+        make_samples("worker1", seconds=np.arange(101.0), columns={"cpu_user_seconds": np.full(101, 0.5)}),
         duration_seconds=100.0,
     )
     with Store.open(tmp_path) as store:
@@ -108,7 +108,7 @@ def test_a_day_of_eight_nodes_is_zoomed_quickly(tmp_path: Path) -> None:
     rows = 86_400
     seconds, busy = np.arange(float(rows)), np.full(rows, 0.5)
     telemetry = make_telemetry(
-        *(make_samples(f"n{at}", seconds=seconds, cpu_user_seconds=busy) for at in range(8)),
+        *(make_samples(f"n{at}", seconds=seconds, columns={"cpu_user_seconds": busy}) for at in range(8)),
         duration_seconds=float(rows),
     )
     with Store.open(tmp_path) as store:
