@@ -58,8 +58,10 @@ DEV_PROGRAMS = {
     "iperf3": "iperf3",
     "stress-ng": "stress-ng",
     "faketime": "faketime",
+    "chromium": "chromium",
+    "chromedriver": "chromium-driver",
 }
-"""What the probes run, and what plants a wrong clock, for tests only."""
+"""What the probes run, what plants a wrong clock, and a browser, for tests only."""
 
 TEST_PROGRAMS = {
     "sshd": "openssh-server",

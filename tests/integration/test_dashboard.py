@@ -39,12 +39,13 @@ class Served:
                 stderr=out,
                 env=program.env,
             )
-        self.page = wait_until(
-            lambda: re.search(r"dashboard: (\S+)", log.read_text()),
+        found = wait_until(
+            lambda: re.findall(r"dashboard: (\S+)", log.read_text()),
             "the address of the dashboard",
             seconds=30,
             failed=self.process.poll,
-        )[1]
+        )
+        self.page = str(found[0])
 
     @property
     def printed(self) -> str:
@@ -128,7 +129,7 @@ def errors(browser: webdriver.Chrome) -> list[str]:
     """What the browser complained of; that a server which was killed did not answer is no error."""
     return [
         row["message"]
-        for row in browser.get_log("browser")
+        for row in browser.get_log("browser")  # type: ignore[no-untyped-call]
         if row["level"] in {"SEVERE", "WARNING"}
         and "ERR_CONNECTION_REFUSED" not in row["message"]
         and "ERR_INCOMPLETE_CHUNKED_ENCODING" not in row["message"]

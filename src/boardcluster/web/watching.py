@@ -33,7 +33,7 @@ from boardcluster.web.campaigns import campaign_document
 from boardcluster.web.readings import READINGS, LiveReadings, NodeFrame
 from boardcluster.web.running import RunningJob, last_minute
 
-__all__ = ["ClusterWatch", "store_stamp"]
+__all__ = ["ClusterWatch", "WatchedNode", "store_stamp"]
 
 _LOOK_SECONDS = 1.0
 _ATTACH_AGAIN_SECONDS = 5.0
@@ -47,18 +47,27 @@ _DECIMALS = {"user": 3, "system": 3, "iowait": 3, "steal": 3, "celsius": 1, "wat
 
 
 @dataclass(slots=True, kw_only=True)
-class _NodeNow:
+class WatchedNode:
     """What is known of a node."""
 
     readings: LiveReadings
+    """What it does, and did in the last hour."""
     roles: tuple[str, ...]
+    """Its roles; none for the machine that emulated nodes share."""
     daemons: tuple[str, ...]
+    """Its daemons by name."""
     board: str
+    """What board it is, or stands for; may be empty."""
     dead: frozenset[str] = frozenset()
+    """Those of its daemons that do not run."""
     heard_seconds: float = 0.0
+    """When it last said something, by the monotonic clock; 0 for never."""
     error: str = ""
+    """Why it cannot be heard; empty if it can."""
     ahead_seconds: float = 0.0
+    """By how much its local time is ahead of UTC."""
     changed: bool = False
+    """Whether it has a reading that was not told yet."""
 
 
 @dataclass(slots=True)
@@ -76,7 +85,8 @@ class ClusterWatch:
     tell: Callable[[str, str], None] = lambda _name, _text: None
     is_heard: Callable[[], bool] = lambda: True
     """Whether anybody listens; without listeners nothing is analysed."""
-    _nodes: dict[str, _NodeNow] = field(default_factory=dict)
+    nodes: dict[str, WatchedNode] = field(default_factory=dict)
+    """By name, as the cluster is up; those of this machine last."""
     _streams: NodeStreams | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ending: threading.Event = field(default_factory=threading.Event)
@@ -161,7 +171,7 @@ class ClusterWatch:
         self._name, self._kind = live.spec.name, live.spec.kind
         targets = node_targets(live, self._host_folder())
         with self._lock:
-            self._nodes = {name: _node(live, name, self._nodes.get(name)) for name in targets}
+            self.nodes = {name: _node(live, name, self.nodes.get(name)) for name in targets}
         master = live.spec.master.name
         folders = {node.name: live.layout.folder(node, "logs") for node in live.spec.nodes}
         boards = not live.layout.shares_files
@@ -185,13 +195,13 @@ class ClusterWatch:
             )
             for name, target in targets.items()
         }
-        self._streams = NodeStreams(orders, self._take)
+        self._streams = NodeStreams(orders, self.take)
         self._streams.start()
 
     def _declared(self, state: LiveState | None) -> None:
         """Show what ``cluster.toml`` says of a cluster that is not up."""
         with self._lock:
-            self._nodes = {}
+            self.nodes = {}
         if state is None:
             with contextlib.suppress(BoardclusterError):
                 spec = read_spec(self.home / "cluster.toml")
@@ -206,10 +216,10 @@ class ClusterWatch:
         folder = self._job.folder
         return folder if folder is not None else self.home
 
-    def _take(self, name: str, letter: str, text: str) -> None:
-        """Take what a relay says; in the thread that reads them."""
+    def take(self, name: str, letter: str, text: str) -> None:
+        """Take what a relay says, see ``NodeStreams``; in the thread that reads them."""
         with self._lock:
-            node = self._nodes.get(name)
+            node = self.nodes.get(name)
             if node is None:
                 return
             if letter == "X":
@@ -226,7 +236,7 @@ class ClusterWatch:
                 with contextlib.suppress(ValueError, TypeError):
                     self._take_document(node, letter, json.loads(text))
 
-    def _take_document(self, node: _NodeNow, letter: str, found: Any) -> None:
+    def _take_document(self, node: WatchedNode, letter: str, found: Any) -> None:
         if letter == "D":
             node.dead = frozenset(map(str, found))
         elif letter == "Z":
@@ -270,7 +280,7 @@ class ClusterWatch:
         with self._lock:
             nodes = {
                 name: node.readings
-                for name, node in self._nodes.items()
+                for name, node in self.nodes.items()
                 if node.roles or self._kind != "emulated"
             }
         result = Result(trial=running[0], attempt=running[1], measurement=None)
@@ -294,7 +304,7 @@ class ClusterWatch:
         """The newest reading of each node, in the order of ``READINGS``, as JSON."""
         rows = {}
         with self._lock:
-            for name, node in self._nodes.items():
+            for name, node in self.nodes.items():
                 if node.changed or not only_changed:
                     node.changed = False
                     at = round(node.readings.at_seconds, 1)
@@ -321,7 +331,7 @@ class ClusterWatch:
                         {"name": daemon, "up": daemon not in node.dead} for daemon in node.daemons
                     ],
                 }
-                for name, node in self._nodes.items()
+                for name, node in self.nodes.items()
             ]
         return {
             "cluster": self._name,
@@ -367,7 +377,7 @@ class ClusterWatch:
         since = time.time() - _HOUR_SECONDS
         rows: dict[str, list[list[float | None]]] = {}
         with self._lock:
-            for name, node in self._nodes.items():
+            for name, node in self.nodes.items():
                 rows[name] = [
                     [at, *_rounded(dict(zip(READINGS, values, strict=True)))]
                     for at, values in node.readings.history(
@@ -389,14 +399,14 @@ class ClusterWatch:
         )
 
 
-def _node(live: LiveCluster, name: str, before: _NodeNow | None) -> _NodeNow:
+def _node(live: LiveCluster, name: str, before: WatchedNode | None) -> WatchedNode:
     """Begin a node, or go on with one that stays what it was."""
     frame, roles, board = _frame(live, name)
     readings = LiveReadings(frame)
     if before is not None and before.readings.frame == frame:
         readings = before.readings
     daemons = tuple(row.name for row in live.state.daemons if row.node == name)
-    return _NodeNow(readings=readings, roles=roles, daemons=daemons, board=board)
+    return WatchedNode(readings=readings, roles=roles, daemons=daemons, board=board)
 
 
 def _frame(live: LiveCluster, name: str) -> tuple[NodeFrame, tuple[str, ...], str]:

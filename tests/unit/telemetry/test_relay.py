@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.remote.base import StreamingRemote
 from boardcluster.remote.gate import streaming
@@ -18,7 +19,6 @@ from boardcluster.remote.node_rpc import node_program
 from boardcluster.telemetry import agent, relay, streams
 from boardcluster.telemetry.collector import Target
 from boardcluster.telemetry.streams import NodeStreams, RelayOrder
-from tests.waiting import wait_until
 
 
 class Heard:
@@ -156,8 +156,13 @@ def test_a_relay_ends_with_its_input() -> None:
     request = {
         "agent": node_program("agent", package="boardcluster.telemetry"),
         "sample": {"scope": "machine", "groups": {}},
-        **{"folder": "/nonexistent", "own": True, "interval_seconds": 60.0, "daemons": []},
-        **{"logs": [], "match": "", "comm": "boardcl-relay"},
+        "folder": "/nonexistent",
+        "own": True,
+        "interval_seconds": 60.0,
+        "daemons": [],
+        "logs": [],
+        "match": "",
+        "comm": "boardcl-relay",
     }
     program = node_program("relay", package="boardcluster.telemetry")
     words = [sys.executable, "-I", "-S", "-c", program]

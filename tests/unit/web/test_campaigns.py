@@ -6,12 +6,12 @@ import datetime
 import json
 
 import pytest
+from tests.builders import make_attempt, make_campaign, make_measurement, make_trial, noon
 
 from boardcluster.queries.progress import Progress
 from boardcluster.records import Attempt, AttemptState, Result, Verdict
 from boardcluster.web.campaigns import campaign_document, cell_counts, left_interval
 from boardcluster.web.words import outcome_words, trial_title
-from tests.builders import make_attempt, make_campaign, make_measurement, make_trial, noon
 
 NOW = datetime.datetime.fromisoformat("2026-08-01T13:00:00+00:00")
 

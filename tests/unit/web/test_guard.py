@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
+from tests.unit.web.asking import HOST, ORIGIN, Answered, ask
 
 from boardcluster.web.guard import Guard, allowed_hosts
-from tests.unit.web.asking import HOST, ORIGIN, Answered, ask
 
 TOKEN = "the-token-that-the-terminal-shows"
 

@@ -8,15 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from boardcluster.errors import EmptySelectionError, UsageError
-from boardcluster.records import Verdict
-from boardcluster.store import Store
-from boardcluster.web.app import Dashboard, build_app
-from boardcluster.web.guard import Guard, allowed_hosts
-from boardcluster.web.reports import Reports
-from boardcluster.web.stored import StoredRuns
-from boardcluster.web.watching import ClusterWatch
 from tests.builders import (
     make_campaign,
     make_measurement,
@@ -26,6 +17,15 @@ from tests.builders import (
     store_run,
 )
 from tests.unit.web.asking import ask
+
+from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.records import Verdict
+from boardcluster.store import Store
+from boardcluster.web.app import Dashboard, build_app
+from boardcluster.web.guard import Guard, allowed_hosts
+from boardcluster.web.reports import Reports
+from boardcluster.web.stored import StoredRuns
+from boardcluster.web.watching import ClusterWatch
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "store-b7912e2" / "home"
 HOSTILE = "<img src=x onerror=alert(1)>\"';&\u202e\x1b[31m"
@@ -44,7 +44,9 @@ def guarded(home: Path) -> Guard:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     telemetry = make_telemetry(
-        make_samples("worker1", seconds=np.arange(101.0), columns={"cpu_user_seconds": np.full(101, 0.5)}),
+        make_samples(
+            "worker1", seconds=np.arange(101.0), columns={"cpu_user_seconds": np.full(101, 0.5)}
+        ),
         duration_seconds=100.0,
     )
     with Store.open(tmp_path) as store:
@@ -108,7 +110,10 @@ def test_a_day_of_eight_nodes_is_zoomed_quickly(tmp_path: Path) -> None:
     rows = 86_400
     seconds, busy = np.arange(float(rows)), np.full(rows, 0.5)
     telemetry = make_telemetry(
-        *(make_samples(f"n{at}", seconds=seconds, columns={"cpu_user_seconds": busy}) for at in range(8)),
+        *(
+            make_samples(f"n{at}", seconds=seconds, columns={"cpu_user_seconds": busy})
+            for at in range(8)
+        ),
         duration_seconds=float(rows),
     )
     with Store.open(tmp_path) as store:
