@@ -80,13 +80,14 @@ def feed(watch: ClusterWatch, names: list[str], ending: threading.Event) -> None
 
 
 def listen(address: str, ending: threading.Event, taken: list[int]) -> None:
-    """Take every event, as a page does; in a process of its own, so that it costs the server none."""
+    """Take every event, as a page does; in a process of its own, at no cost to the server."""
     with urllib.request.urlopen(f"{address}events", timeout=30) as stream:
         while not ending.is_set():
             taken[0] += len(stream.readline())
 
 
 def server(nodes: int, seconds: float) -> bool:
+    """Print what serving costs; return whether it is little enough."""
     names = [f"node{number}" for number in range(nodes)]
     ending = threading.Event()
     with tempfile.TemporaryDirectory() as folder, bind_free_port("127.0.0.1", 8700) as bound:
@@ -131,11 +132,11 @@ def server(nodes: int, seconds: float) -> bool:
         f"{nodes} nodes at 1 Hz for {seconds:g} s, one page: {share:.1%} of a core, "
         f"{memory / 1e6:.0f} MB, and {hour / 1e6:.0f} MB more once an hour is kept"
     )
-    good = status == 0 and share <= CPU_GOAL_SHARE and memory + hour <= MEMORY_GOAL_BYTES
-    return good
+    return status == 0 and share <= CPU_GOAL_SHARE and memory + hour <= MEMORY_GOAL_BYTES
 
 
 def day(home: Path) -> str:
+    """Store a run of 24 hours on 8 nodes; return its name."""
     rows = 86_400
     at = np.arange(float(rows))
     nodes = tuple(
@@ -186,6 +187,7 @@ def day(home: Path) -> str:
 
 
 def zoom() -> bool:
+    """Print how long zooming takes; return whether it is short enough."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         name = day(home)
@@ -206,6 +208,7 @@ def zoom() -> bool:
 
 
 def main() -> int:
+    """Measure what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("server", "zoom"))
     parser.add_argument("--nodes", type=int, default=64)

@@ -55,6 +55,7 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(signum)
             self.process.wait(30)
+            assert signum == signal.SIGKILL or "Traceback" not in self.printed
 
 
 def dashboard_command() -> tuple[str, ...]:
@@ -181,7 +182,7 @@ def test_a_job_is_started_followed_and_judged_in_a_browser(
         wait_until(lambda: "A workload" in text(browser), "the form")
         assert accessible(browser) == []
         focus_on(browser, "Workload")
-        press(browser, "wordcount", Keys.TAB, "spark", Keys.TAB, "96 MB", Keys.TAB, "1")
+        press(browser, "wordcount", Keys.TAB, "spark", Keys.TAB, "24 MB", Keys.TAB, "1")
         focus_on(browser, "Show the plan")
         press(browser, Keys.ENTER)
         wait_until(lambda: "The plan" in text(browser), "the plan", seconds=60)

@@ -57,6 +57,7 @@ class Dashboard:
     """Called once the page can be opened."""
     _queues: set[asyncio.Queue[str | None]] = field(default_factory=set)
     _loop: asyncio.AbstractEventLoop | None = None
+    _ended: bool = False
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to watch."""
@@ -66,9 +67,15 @@ class Dashboard:
         self.watch.start()
 
     def end(self) -> None:
-        """End every stream of events, so that the server can end."""
+        """End every stream of events, so that the server can end; none begins any more."""
+        self._ended = True
         for queue in tuple(self._queues):
-            _put(queue, None)
+            _put(queue, None, force=True)
+
+    def end_soon(self) -> None:
+        """The same from a signal or from another thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.end)
 
     def _tell(self, name: str, text: str) -> None:
         loop = self._loop
@@ -102,7 +109,7 @@ class Dashboard:
     @property
     def is_full(self) -> bool:
         """Whether no more listeners are let in."""
-        return len(self._queues) >= _LISTENERS_MOST
+        return self._ended or len(self._queues) >= _LISTENERS_MOST
 
 
 def _event(name: str, text: str) -> str:

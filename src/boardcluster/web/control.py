@@ -227,8 +227,8 @@ def _program(words: Sequence[str]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Let the program find this very package, also from a folder of its source."""
-    return {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "NO_COLOR": "1"}
+    """The user's own, as in a terminal; and this very package, also from a folder of its source."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "NO_COLOR": "1"}
 
 
 def _shown(word: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
 
 from boardcluster.errors import AddressError, UsageError
 
@@ -148,7 +149,15 @@ def serve(
             ssl_keyfile=serving.key,
         )
         board.on_begin = lambda: _say_begun(serving, page, token, say, opened)
-        uvicorn.Server(config).run(sockets=[listening])
+
+        class Server(uvicorn.Server):
+            """Ends the streams of events first: each would otherwise be waited for."""
+
+            def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+                board.end_soon()
+                super().handle_exit(sig, frame)
+
+        Server(config).run(sockets=[listening])
 
 
 def _say_begun(

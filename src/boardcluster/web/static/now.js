@@ -241,8 +241,8 @@ function showFigures(tile, now) {
   const stolen = now.steal !== null && now.steal / frame.cores >= 0.02 ? `, stolen ${share(now.steal / frame.cores)}` : "";
   put(tile.figures.cpu, busy === null ? "–" : `${share(busy)}${waits}${stolen}`);
   put(tile.figures.memory, now.memory === null ? "–" : `${bytes(now.memory)} of ${bytes(frame.memory_bytes)}`);
-  put(tile.figures.disk, now.read === null ? "–" : `${pair(now.read, now.written)}`);
-  put(tile.figures.net, now.received === null ? "–" : `${pair(now.received, now.sent)}`);
+  put(tile.figures.disk, now.read === null ? "–" : `${pair(now.read, now.written, "read", "written")}`);
+  put(tile.figures.net, now.received === null ? "–" : `${pair(now.received, now.sent, "in", "out")}`);
   const bits = now.throttled ? THROTTLE.filter((_, bit) => (now.throttled >> bit) & 1) : [];
   put(tile.figures.heat, now.hertz === null && now.celsius === null ? "–" : [now.hertz === null ? null : clock(now.hertz), now.celsius === null ? null : celsius(now.celsius), ...bits].filter(Boolean).join(", "));
   tile.figures.heat.classList.toggle("bad", bits.length > 0);
@@ -250,12 +250,12 @@ function showFigures(tile, now) {
   put(tile.label_power, frame.watts_are_modelled ? "Power, modelled" : "Power");
 }
 
-/** Two rates in one unit: in and out. */
-function pair(into, out) {
+/** Two rates in one unit, each with its word. */
+function pair(into, out, first, second) {
   const one = rate(Math.max(into ?? 0, out ?? 0)).split(" ");
   const factor = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 }[one[1].split("/")[0]] ?? 1;
   const text = (value) => { const part = (value ?? 0) / factor; return part === 0 ? "0" : part.toFixed(part >= 100 || factor === 1 ? 0 : 1); };
-  return `${text(into)} in, ${text(out)} out ${one[1]}`;
+  return `${first} ${text(into)}, ${second} ${text(out)} ${one[1]}`;
 }
 
 // The campaign
