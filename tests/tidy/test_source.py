@@ -28,6 +28,9 @@ MAY_START_PROGRAMS = {
 MAY_START_PROCESSES = {"report/parallel_map.py"}
 """At the edge: the same pure work on many things (docs/decisions/0025-analysis-and-report.md)."""
 
+MAY_BE_ASYNCHRONOUS = {"web/app.py"}
+"""What serves many listeners at once (docs/decisions/0045-dashboard.md)."""
+
 UNITS = {"seconds", "bytes", "watts", "joules", "celsius", "hertz", "mib", "ticks", "ns"}
 DURATION = re.compile(r"(^|_)(timeout|duration|delay|elapsed|grace|patience|deadline)$")
 
@@ -150,6 +153,7 @@ def test_programs_are_started_in_one_place_and_without_a_shell(path: Path) -> No
     if place(path) not in MAY_START_PROGRAMS:
         assert "subprocess" not in imported(module), "use boardcluster.remote.gate"
     allowed = {"multiprocessing"} if place(path) in MAY_START_PROCESSES else set()
+    allowed |= {"asyncio"} if place(path) in MAY_BE_ASYNCHRONOUS else set()
     refused = {"asyncio", "multiprocessing", "pty"} - allowed
     assert not imported(module) & refused, "see DESIGN, decision 8"
     for node in ast.walk(module):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -167,7 +168,7 @@ class Control:
         except ValueError as error:
             raise RunError("the plan cannot be read", hint="see the terminal") from error
         return {
-            "command": f"boardcluster {' '.join(map(_shown, words))}",
+            "command": f"boardcluster {shlex.join(filter(_is_told, words))}",
             "runs": len(found["trials"]),
             "prediction": found["prediction"],
             "outlook": found["outlook"],
@@ -231,10 +232,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "NO_COLOR": "1"}
 
 
-def _shown(word: str) -> str:
-    return (
-        word if word.replace("-", "").replace("=", "").replace("/", "").isalnum() else f"'{word}'"
-    )
+def _is_told(word: str) -> bool:
+    """Whether a word is worth showing: those that every command line here has are not."""
+    return word not in {"--yes", "--"} and not word.startswith(("--home=", "--cache="))
 
 
 def _last_words(text: str) -> str:

@@ -119,7 +119,7 @@ class LiveReadings:
             columns = json.loads(line)["columns"]
             names = tuple(str(name) for name, _, _ in columns)
             scales = tuple(float(scale) for _, _, scale in columns)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             return
         if len(line) > _FIRST_COLUMNS:
             return

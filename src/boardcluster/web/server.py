@@ -150,14 +150,14 @@ def serve(
         )
         board.on_begin = lambda: _say_begun(serving, page, token, say, opened)
 
-        class Server(uvicorn.Server):
+        class PageServer(uvicorn.Server):
             """Ends the streams of events first: each would otherwise be waited for."""
 
             def handle_exit(self, sig: int, frame: FrameType | None) -> None:
                 board.end_soon()
                 super().handle_exit(sig, frame)
 
-        Server(config).run(sockets=[listening])
+        PageServer(config).run(sockets=[listening])
 
 
 def _say_begun(

@@ -232,8 +232,8 @@ class ClusterWatch:
                 node.changed |= node.readings.feed(text)
             elif letter == "S":
                 node.readings.source = text
-            elif letter in "DLZ":
-                with contextlib.suppress(ValueError, TypeError):
+            elif letter in {"D", "L", "Z"}:
+                with contextlib.suppress(ValueError, TypeError, RecursionError):
                     self._take_document(node, letter, json.loads(text))
 
     def _take_document(self, node: WatchedNode, letter: str, found: Any) -> None:

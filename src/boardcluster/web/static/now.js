@@ -277,7 +277,7 @@ function showCampaign() {
   const told = [count(campaign.done, "run") + ` of ${total} done`, ...(runs[1] ? [`${runs[1]} failed`] : []), ...(runs[2] ? [`${runs[2]} invalid`] : [])];
   const cells = campaign.cells;
   const cellWords = [`${cells.done} done`, `${cells.to_come} to come`, `${cells.failed} failed`].join(", ");
-  fill(box, 
+  fill(box,
     el("div", { class: "between" }, el("h2", { id: "campaign-title" }, `Campaign ${campaign.title}`), el("span", { class: `pill ${going ? "good" : ""}` }, going ? "running" : campaign.done < total ? "stopped" : "finished")),
     el("div", { class: "bar", role: "img", "aria-label": told.join(", ") }, runs.map((part, place) => el("i", { class: fills[place], css: { width: `${(100 * part) / Math.max(1, total)}%` } }))),
     el("p", {}, `${told.join(", ")}. Cells: ${cellWords}.`),
@@ -314,7 +314,7 @@ function showJob() {
     view.lanes = el("canvas", { class: "lanes", role: "img", "aria-label": "Tasks on each node over time" });
     view.elapsed = el("p", { class: "soft" });
     view.tasks = el("p", { class: "small soft" });
-    fill(view.job, 
+    fill(view.job,
       el("div", { class: "between" }, el("h2", { id: "job-title" }, now.title), el("span", { class: "pill good" }, `run ${now.place} of ${campaign.planned}`)),
       view.elapsed, view.parts, view.lanes, view.tasks);
   }
@@ -385,7 +385,7 @@ function showMinute() {
   if (view.minuteText === text) return;
   view.minuteText = text;
   const first = BOUNDS[minute.first]?.[1];
-  fill(view.minute, 
+  fill(view.minute,
     el("h2", { id: "minute-title" }, "Where the last minute went"),
     ...sharesBar(minute.shares, "Where the last minute went"),
     first ? el("p", {}, `Most of it was ${first}${minute.gain > 1.01 ? `; were that twice as fast, the work would go ${minute.gain.toFixed(2)} times as fast` : ""}.`) : null,

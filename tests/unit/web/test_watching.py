@@ -1,0 +1,129 @@
+"""What is told of a cluster: nodes, daemons, the running job, and to whom."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+from tests.builders import make_campaign, make_fingerprint, make_trial
+from tests.unit.services.test_job_log import SPARK
+
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.store import Store
+from boardcluster.web.app import Dashboard
+from boardcluster.web.readings import LiveReadings, NodeFrame
+from boardcluster.web.reports import Reports
+from boardcluster.web.stored import StoredRuns
+from boardcluster.web.watching import ClusterWatch, WatchedNode
+
+HEAD = json.dumps({"interval_seconds": 1.0, "columns": [["cpu_user_seconds", "c", 0.01]]})
+
+
+def watched(home: Path, *names: str) -> ClusterWatch:
+    watch = ClusterWatch(home, home)
+    watch.look()
+    for name in names:
+        frame = NodeFrame(name=name, cores=4.0, memory_bytes=1 << 30, is_machine=True)
+        watch.nodes[name] = WatchedNode(
+            readings=LiveReadings(frame), roles=("worker",), daemons=("datanode",), board=""
+        )
+        watch.take(name, "S", "own")
+        watch.take(name, "T", HEAD)
+    return watch
+
+
+def sample(second: int, ticks: int) -> str:
+    return f"1 {int(time.time()) * 10**9 + second * 10**9} {ticks}"
+
+
+def test_without_a_cluster_everything_is_empty_and_json(tmp_path: Path) -> None:
+    hello = json.loads(watched(tmp_path).hello())
+    assert hello["state"]["phase"] == "down"
+    assert hello["state"]["nodes"] == []
+    assert hello["campaign"] is None
+    assert hello["job"] is None
+
+
+def test_readings_are_told_once_and_unknown_ones_are_null(tmp_path: Path) -> None:
+    watch = watched(tmp_path, "one", "two")
+    watch.take("one", "T", sample(0, 0))
+    watch.take("one", "T", sample(1, 50))
+    rows = json.loads(watch.nodes_text(only_changed=True))["nodes"]
+    assert list(rows) == ["one"]
+    assert rows["one"][1] == 0.5
+    assert rows["one"][5] is None
+    assert json.loads(watch.nodes_text(only_changed=True))["nodes"] == {}
+
+
+def test_a_daemon_that_ended_and_a_node_that_is_silent_are_told(tmp_path: Path) -> None:
+    watch = watched(tmp_path, "one")
+    watch.take("one", "D", '["datanode"]')
+    assert watch.state_document()["nodes"][0]["daemons"] == [{"name": "datanode", "up": False}]
+    watch.take("one", "D", "[]")
+    assert watch.state_document()["nodes"][0]["daemons"] == [{"name": "datanode", "up": True}]
+    watch.take("one", "X", "it cannot be reached")
+    node = watch.state_document()["nodes"][0]
+    assert node["error"] == "it cannot be reached"
+    assert not node["daemons"][0]["up"]
+
+
+@pytest.mark.parametrize("letter", ["D", "L", "Z", "T", "S", "", "?", "DLZ"])
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', "null", "\x00", "[" * 5000, '"x"'])
+def test_what_a_node_says_never_ends_the_watch(tmp_path: Path, letter: str, text: str) -> None:
+    watch = watched(tmp_path, "one")
+    watch.take("one", letter, text)
+    watch.take("nobody", letter, text)
+    json.loads(watch.hello())
+
+
+def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        campaign = make_campaign()
+        trial = make_trial(campaign_id=campaign.id)
+        store.add_campaign(campaign, [trial])
+        attempt = store.begin_attempt(trial.id, make_fingerprint(), "2026-11-23T18:03:00+00:00")
+    watch = ClusterWatch(tmp_path, tmp_path)
+    watch.look()
+    assert watch.job() is None, "nobody holds the lock: it was left by a driver that was killed"
+    with driver_lock(tmp_path, doing="run"):
+        watch = ClusterWatch(tmp_path, tmp_path)
+        folder = tmp_path / attempt.artefacts / "count"
+        folder.mkdir(parents=True)
+        (folder / "stderr.txt").write_text(SPARK)
+        watch.look()
+        job = watch.job()
+        told = watch.campaign()
+    assert job is not None
+    assert told is not None
+    assert told["now"]["place"] == 1
+    assert job["engine"]["parts"][0]["done"] == 1
+    assert job["engine"]["nodes"] == {"worker1": 0, "worker2": 1}
+
+
+def test_a_listener_that_does_not_read_is_dropped_and_others_go_on(tmp_path: Path) -> None:
+    watch = watched(tmp_path)
+    board = Dashboard(watch, StoredRuns(tmp_path), Reports(tmp_path, tmp_path / "report"))
+
+    async def scene() -> tuple[int, list[str]]:
+        lazy, keen = board.events(), board.events()
+        got = [await anext(lazy), await anext(keen)]
+        first = asyncio.ensure_future(anext(lazy))
+        for number in range(100):
+            second = asyncio.ensure_future(anext(keen))
+            await asyncio.sleep(0)
+            board._publish(f"event {number}")
+            got.append(await second)
+        await first
+        count = len(board._queues)
+        board.end()
+        with pytest.raises(StopAsyncIteration):
+            await anext(keen)
+        return count, got
+
+    count, got = asyncio.run(scene())
+    assert got[-1] == "event 99"
+    assert count == 1
+    assert board.is_full, "none begins any more"
