@@ -182,7 +182,7 @@ def test_a_job_is_started_followed_and_judged_in_a_browser(
         wait_until(lambda: "A workload" in text(browser), "the form")
         assert accessible(browser) == []
         focus_on(browser, "Workload")
-        press(browser, "wordcount", Keys.TAB, "spark", Keys.TAB, "24 MB", Keys.TAB, "1")
+        press(browser, "wordcount", Keys.TAB, "spark", Keys.TAB, "64 MB", Keys.TAB, "1")
         focus_on(browser, "Show the plan")
         press(browser, Keys.ENTER)
         wait_until(lambda: "The plan" in text(browser), "the plan", seconds=60)
@@ -195,7 +195,10 @@ def test_a_job_is_started_followed_and_judged_in_a_browser(
         browser.get(served.page.partition("#")[0] + "#now")
         wait_until(lambda: "wordcount on Spark" in text(browser, "#job-title"), "job", seconds=60)
         seen = wait_until(
-            lambda: re.search(r"stage \d+: .*", text(browser, ".parts")), "a stage", seconds=60
+            lambda: re.search(r"stage \d+: .*", text(browser, ".parts")),
+            "a stage",
+            seconds=60,
+            failed=lambda: text(browser, ".verdicts"),
         )
         assert seen
         wait_until(lambda: re.search(r"\d+ of \d+ done", text(browser, ".parts")), "progress")
