@@ -1,7 +1,7 @@
 // What happened before: every run in a table, a run's page, and runs laid over each other.
 
 import { ask, BOUNDS, bytes, celsius, clock, cores, count, el, failed, fill, mark, moment, put, rate, say, seconds, sharesBar } from "./dom.js";
-import { drop, lines } from "./draw.js";
+import { drop, lines, LINES } from "./draw.js";
 import { repeatButton } from "./work.js";
 
 const CURVES = {
@@ -273,7 +273,7 @@ export function showOver(main, rest) {
     const best = Math.min(...runs.map((run) => run.seconds ?? Infinity));
     fill(main, el("p", { class: "small" }, el("a", { href: "#before" }, "All runs")), el("h1", {}, `${count(runs.length, "run")} over each other`),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The runs" }, el("table", {}, el("thead", {}, el("tr", {}, ["Run", "Time", "To the fastest", "Most of the time was", "Result"].map((label) => el("th", { scope: "col" }, label)))),
-        el("tbody", {}, runs.map((run, place) => el("tr", {}, el("th", { scope: "row", class: "wide" }, el("span", { class: `swatch f${place % 8}` }), `${place + 1}: `, el("a", { href: `#run/${encodeURIComponent(run.run)}` }, run.title), el("div", { class: "small soft" }, run.run)),
+        el("tbody", {}, runs.map((run, place) => el("tr", {}, el("th", { scope: "row", class: "wide" }, el("span", { class: `swatch f${LINES[place % 8]}` }), `${place + 1}: `, el("a", { href: `#run/${encodeURIComponent(run.run)}` }, run.title), el("div", { class: "small soft" }, run.run)),
           el("td", {}, seconds(run.seconds)), el("td", {}, run.seconds ? `${(run.seconds / best).toFixed(2)} times` : "–"), el("td", {}, BOUNDS[largest(run.bottleneck?.[0]?.shares)]?.[1] ?? "–"), el("td", {}, mark(run.state, run.verdict))))))),
       el("p", { class: "small soft" }, "Each line is one run: the sum over its nodes; of clock and temperature the mean. Single runs scatter: for a verdict with intervals see the report."),
       part(zoom, { duration_seconds: longest.duration_seconds ?? 0 }, again), charts);

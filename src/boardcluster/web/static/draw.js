@@ -2,6 +2,8 @@
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const colour = (place) => css(`--c${place % 8}`);
+/** The order in which lines beside each other take colours: neighbours differ most. */
+export const LINES = [0, 2, 4, 5, 3, 7, 1, 6];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const live = new Set();
 
@@ -86,7 +88,7 @@ export function lines(box, { times, rows, unit, zoomed, spans = [] }) {
         axes: [{ ...axis(), size: 32, values: (_, marks) => marks.map((at) => `${at} s`) }, { ...axis(), size: 80, values: (_, marks) => marks.map(unit) }],
         series: [
           { label: "at time", value: (_, at) => (at === null || at === undefined ? "–" : `${at.toFixed(1)} s`) },
-          ...rows.map((row, place) => ({ label: row.label, stroke: colour(place), width: 1.5, dash: place >= 8 ? [6, 4] : undefined, points: { show: false }, value: (_, value) => (value === null || value === undefined ? "–" : unit(value)) })),
+          ...rows.map((row, place) => ({ label: row.label, stroke: colour(LINES[place % 8]), width: 1.5, dash: place >= 8 ? [6, 4] : undefined, points: { show: false }, value: (_, value) => (value === null || value === undefined ? "–" : unit(value)) })),
         ],
         hooks: {
           draw: [shade],
