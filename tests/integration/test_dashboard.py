@@ -18,6 +18,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from boardcluster.cluster.lock import driver_at_work
 from boardcluster.cluster.state import load_state
 from tests.integration.conftest import Cli
 from tests.waiting import wait_until
@@ -71,7 +72,8 @@ def up(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Ite
     try:
         program("up")
         yield program
-    finally:
+    finally:  # what was started from the page goes on without it
+        wait_until(lambda: not driver_at_work(program.home), "the end of the run", seconds=120)
         program("down", "--wipe")
 
 

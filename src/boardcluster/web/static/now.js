@@ -122,7 +122,7 @@ export function show(main) {
     campaign: el("section", { class: "card", "aria-labelledby": "campaign-title" }),
     minute: el("section", { class: "card", "aria-labelledby": "minute-title", hidden: true }),
     nodesTitle: el("h2", {}, "Nodes"),
-    key: el("span", { class: "legend" }),
+    key: el("span", { class: "legend" }), span: el("span"),
     bar: null, tiles: el("div", { class: "tiles" }), byNode: new Map(), lanes: null, jobShown: "",
   };
   view.bar = el("div", { class: "bar-line" }, view.nodesTitle, metrics, view.key);
@@ -183,18 +183,27 @@ function rebuild() {
   if (!view) return;
   const what = METRICS[metric];
   const words = { user: "user", system: "system", iowait: "waiting for a disk", steal: "taken by a hypervisor", memory: "used", read: "read", written: "written", received: "received", sent: "sent", celsius: "hottest sensor", watts: "power" };
-  fill(view.key, ...[...what.rows].reverse().map(([kind, place]) => el("span", {}, el("span", { class: `swatch f${place}` }), words[kind])), el("span", {}, "the last 60 minutes"));
+  fill(view.key, ...[...what.rows].reverse().map(([kind, place]) => el("span", {}, el("span", { class: `swatch f${place}` }), words[kind])), view.span);
   for (const [name, tile] of view.byNode) {
     drop(tile.plot);
     tile.plot.style.height = "100%";
     spark(tile.plot, {
       series: what.rows.map(([, place]) => ({ colour: place, fill: Boolean(what.stacked) || what.rows.length === 1 })),
       most: () => what.most?.(nodeOf(name).frame ?? tile.row) ?? null,
-      since: () => Date.now() / 1000 - HOUR,
+      since: () => Date.now() / 1000 - reach(),
     });
   }
   drawn = 0;
   showReadings();
+}
+
+/** How far back the pictures go, in seconds: an hour, or less while less is known. */
+function reach() {
+  const now = Date.now() / 1000;
+  const oldest = Math.min(now, ...[...nodes.values()].map((node) => node.steps[0]?.at ?? now));
+  const span = [300, 600, 1200, 1800].find((part) => now - oldest < part) ?? HOUR;
+  if (view) put(view.span, `the last ${span / 60} minutes`);
+  return span;
 }
 
 function dataOf(node) {
