@@ -18,6 +18,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.cluster.state import load_state
 from tests.integration.conftest import Cli
@@ -226,10 +227,7 @@ def test_a_job_is_started_followed_and_judged_in_a_browser(
         daemon = next(row for row in state.daemons if row.name == "datanode")
         node = next(row for row in state.nodes if row.name == daemon.node)
         wait_until(lambda: "DataNode up" in text(browser, ".daemons"), "a DataNode that is up")
-        subprocess.run(
-            ["nsenter", "-t", str(node.pid), "-p", "-m", "kill", "-9", str(daemon.process.pid)],
-            check=True,
-        )
+        emulated.remote_of(node, state).run(["kill", "-9", str(daemon.process.pid)])
         killed = time.monotonic()
         wait_until(lambda: "DataNode down" in text(browser, ".daemons"), "the loss", seconds=10)
         assert time.monotonic() - killed < 5
