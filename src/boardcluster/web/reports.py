@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boardcluster.cluster.lock import driver_at_work
 from boardcluster.errors import RunError
 from boardcluster.remote.gate import run_program, tail_text
 from boardcluster.web.watching import store_stamp
@@ -38,12 +39,14 @@ class Reports:
     def write(self) -> None:
         """Write it, unless the one that is there is of the same store.
 
+        While something runs, an older one does, too: writing takes seconds of this machine's CPU.
+
         Raises:
             RunError: it cannot be written, in the words of the command line.
         """
         with self._lock:
             stamp = store_stamp(self.home)
-            if self.is_there and stamp == self._stamp:
+            if self.is_there and (stamp == self._stamp or driver_at_work(self.home)):
                 return
             source = Path(__file__).resolve().parents[2]
             words = ["report", f"--home={self.home}", f"--output={self.folder}"]
