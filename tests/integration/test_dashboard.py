@@ -99,7 +99,9 @@ def browser() -> Iterator[webdriver.Chrome]:
 
 
 def text(browser: webdriver.Chrome, css: str = "body") -> str:
-    return " ".join(row.text for row in browser.find_elements(By.CSS_SELECTOR, css))
+    """What elements show; asked at once, since the page replaces them while it is looked at."""
+    words = "return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText).join(' ')"
+    return str(browser.execute_script(words, css))
 
 
 def press(browser: webdriver.Chrome, *keys: str) -> None:
