@@ -137,8 +137,7 @@ def errors(browser: webdriver.Chrome) -> list[str]:
         row["message"]
         for row in browser.get_log("browser")  # type: ignore[no-untyped-call]
         if row["level"] in {"SEVERE", "WARNING"}
-        and "ERR_CONNECTION_REFUSED" not in row["message"]
-        and "ERR_INCOMPLETE_CHUNKED_ENCODING" not in row["message"]
+        and "/events - Failed to load" not in row["message"]
     ]
 
 
