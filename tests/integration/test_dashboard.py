@@ -112,7 +112,8 @@ def press(browser: webdriver.Chrome, *keys: str) -> None:
 def focus_on(browser: webdriver.Chrome, wanted: str) -> None:
     """Go on with the Tab key until an element of that name has the focus."""
     name = (
-        "const e = document.activeElement; if (e.matches('body, main')) return '';"
+        "const e = document.activeElement; if (!e.matches('a, button, input, select'))"
+        "return '';"
         "return e.labels?.[0]?.textContent ?? e.textContent"
     )
     for _ in range(80):
