@@ -219,9 +219,9 @@ def ended_seconds(program: Cli) -> float:
 
 
 def test_a_lost_node_is_found_in_seconds_and_a_resume_goes_on(site: Cli, tmp_path: Path) -> None:
-    """A node whose network is cut: see test_boards_cluster.py."""
+    """With a policy to stop: test_survival.py goes on by itself, and boards lose their network."""
     site("up")
-    file = written(tmp_path, LONG_PI)
+    file = written(tmp_path, LONG_PI.replace("repetitions", 'on_loss = "stop"\nrepetitions', 1))
     faults: list[tuple[str, Callable[[LiveState], None]]] = [
         ("datanode on worker2", lambda state: kill_daemon(state, "datanode", "worker2")),
         ("nodemanager on worker1", lambda state: kill_daemon(state, "nodemanager", "worker1")),

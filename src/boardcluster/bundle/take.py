@@ -29,6 +29,9 @@ IMPORTED = "imported.json"
 """In a home that was imported, which bundle it is from."""
 
 _RECORDS = ("campaigns/", "probes/", "tunings/", CLUSTER_NAME)
+_OF_A_STORE = ("attempts/", *_RECORDS)
+"""What a bundle brings into a home. Anything else of a home, such as the record of a cluster that
+runs, would be believed by `down`."""
 _RECORD_NAME = "/attempt.json"
 _TOLD_EVERY = 50
 _SPARE_BYTES = 64 << 20
@@ -182,8 +185,13 @@ def _extract(reader: BundleReader, made: Path, follow: Follow | None) -> None:
         inside = name.removeprefix(f"{STORE}/")
         if inside == name:
             reader.copy(name)
-        else:
+        elif inside.startswith(_OF_A_STORE):
             _copy(reader, name, made / inside)
+        else:
+            raise InputError(
+                f"{name} is no part of results: a bundle that brings it is not to be trusted",
+                hint="get the bundle from its authors, and compare its SHA-256",
+            )
         if follow is not None and (place % _TOLD_EVERY == 0 or place == len(names)):
             follow("comparing and unpacking files", place, len(names))
 

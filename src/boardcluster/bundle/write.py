@@ -11,10 +11,10 @@ import functools
 import tempfile
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
-from boardcluster import __version__
+from boardcluster import __version__, records
 from boardcluster.bundle.archive import BundleWriter, info_bytes, pack
 from boardcluster.bundle.attempts import AttemptJob, PackedAttempt, pack_attempt, packed_files
 from boardcluster.bundle.crate import crate_text, require_rocrate
@@ -139,9 +139,15 @@ def write_bundle(
 
 
 def _words(gathered: Gathered) -> set[str]:
-    """Return words of the records that are no name, though somebody may be called so."""
+    """Return words of the records that are no name, though somebody may be called so.
+
+    With those in the names of their fields: whose user is called ``max`` has ``repetitions_max``.
+    """
     trials = [row.trial for row in gathered.results]
     words = {word for trial in trials for word in trial.workload.split("+")}
+    for each in vars(records).values():
+        if isinstance(each, type) and is_dataclass(each):
+            words |= {word for row in fields(each) for word in row.name.split("_")}
     return words | {trial.engine.value for trial in trials} | {trial.profile for trial in trials}
 
 

@@ -179,8 +179,12 @@ class _Trials:
         if still:
             raise ClusterError(
                 f"lost during campaign {self._campaign.id}: {still}; the other trials stay pending",
-                hint="see `boardcluster status`; restart with `boardcluster down` and `up`, "
-                "then continue with `boardcluster run FILE --resume`",
+                hint=(
+                    "free space on the node"
+                    if " full" in still
+                    else "see `boardcluster status`; restart with `boardcluster down` and `up`"
+                )
+                + ", then continue with `boardcluster run FILE --resume`",
             )
 
     def _tried(self, trial: Trial) -> TrialEnd:

@@ -490,26 +490,27 @@ class Execution:
             source = layout.folder(workers[name], "logs", "containers", application_id)
             gathered = layout.folder(workers[name], "scratch", f"logs-{application_id}")
             target = self._folder / "containers" / name
-            answer = excerpt(
-                remote,
-                source,
-                gathered,
-                file_bytes=_LOG_FILE_BYTES,
-                total_bytes=_LOGS_BYTES,
-            )
-            if answer is None:
-                return
-            cut, left_out = answer
             try:
+                answer = excerpt(
+                    remote,
+                    source,
+                    gathered,
+                    file_bytes=_LOG_FILE_BYTES,
+                    total_bytes=_LOGS_BYTES,
+                )
+                if answer is None:
+                    return
                 remote.get(gathered, target)
             finally:
                 remote.run(["rm", "-rf", gathered])
+            cut, left_out = answer
             if cut or left_out:
-                (target / "incomplete.txt").write_text(
-                    f"{cut} files have only their ends here, {left_out} are missing: of a file "
-                    f"{format_bytes(_LOG_FILE_BYTES)} are kept, of a worker "
-                    f"{format_bytes(_LOGS_BYTES)}\n"
-                )
+                with contextlib.suppress(OSError):
+                    (target / "incomplete.txt").write_text(
+                        f"{cut} files have only their ends here, {left_out} are missing: of a file "
+                        f"{format_bytes(_LOG_FILE_BYTES)} are kept, of a worker "
+                        f"{format_bytes(_LOGS_BYTES)}\n"
+                    )
             remote.run(["rm", "-rf", source])
 
         each_node(workers, one)  # a run is no worse without its containers' logs

@@ -13,7 +13,7 @@ from typing import Protocol
 from boardcluster.campaign.heartbeat import away_now, lost_now
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.cluster.each_node import each_node
-from boardcluster.errors import BoardclusterError, ClusterError, RemoteError
+from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
 from boardcluster.services import lifecycle, operation
@@ -201,11 +201,16 @@ class Recovery:
         self.left_out |= absent
         words = f"going on without {', '.join(absent)}: runs that need it stay pending"
         self._progress(words, 0, 0)
-        try:
-            self._cluster.end_without(())
-        except ClusterError:
-            self._cluster.end_without(tuple(self.left_out))
-        return ""
+        for without in ((), tuple(self.left_out)):
+            try:
+                self._cluster.end_without(without)
+            except LockedError:
+                raise
+            except (ClusterError, RemoteError) as error:
+                failure = _first_line(error)
+            else:
+                return ""
+        return f"{lost}; the other nodes could not be ended: {failure}"
 
     def _end_strays(self) -> None:
         """End what runs on workers that were left out and have come back: it would join in."""
@@ -214,7 +219,8 @@ class Recovery:
         nodes = operation.nodes_of(self._home, self._declared.kind)
         for worker in self._declared.workers:
             if worker.name in self.left_out:
-                with contextlib.suppress(RemoteError):  # it is still away
+                # It is still away, or somebody else has it now.
+                with contextlib.suppress(BoardclusterError):
                     nodes.check(replace(self._declared, nodes=(worker,)))
 
 

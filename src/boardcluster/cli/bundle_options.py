@@ -115,7 +115,10 @@ def _print(written: WrittenBundle) -> None:
     )
     say(f"SHA-256 of its manifest: {written.sha256}")
     counted = [f"{count} {sort}" for sort, count in sorted(written.replaced.items())]
-    say(f"replaced: {', '.join(counted) or 'nothing'}; recognition cannot be complete, so look")
+    say(
+        f"replaced: {', '.join(counted) or 'nothing'}; not everything can be recognised, so look "
+        "through it before you publish it"
+    )
     for what, names in (
         ("not searched for secrets, as they are no text", written.unread),
         ("left out, as they are larger than 1 GiB", written.left_out),

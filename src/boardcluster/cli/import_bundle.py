@@ -66,4 +66,4 @@ def command(
         f"cluster {found.info.cluster}, into {found.home}"
     )
     say(f"SHA-256 of its manifest: {found.sha256}")
-    say(f"next: boardcluster results{options}, or boardcluster compare cluster:default bundle:FILE")
+    say(f"next: boardcluster results{options}, or boardcluster compare cluster:OWN bundle:{bundle}")

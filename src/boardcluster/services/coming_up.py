@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.state import Daemon
-from boardcluster.errors import BoardclusterError
+from boardcluster.errors import BoardclusterError, RemoteError
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import http, http_get_all
 from boardcluster.services.daemons import safe_mode_command
@@ -169,13 +169,13 @@ def safe_mode_words(layout: Layout, remote: Remote) -> str:
 def missing_files(layout: Layout, remote: Remote) -> MissingFiles:
     """Ask the NameNode for the files of which no DataNode has some blocks, as ``hdfs fsck`` does.
 
-    None are named where it does not answer.
+    Raises:
+        RemoteError: it does not answer.
     """
     url = f"{layout.url(layout.spec.master, 'namenode-web')}/fsck?ugi={layout.user}&path=%2F"
-    try:
-        answer = http(remote, "GET", url, timeout_seconds=_LIST_SECONDS)
-    except BoardclusterError:
-        return MissingFiles(paths=())
+    answer = http(remote, "GET", url, timeout_seconds=_LIST_SECONDS)
+    if answer.status != 200:
+        raise RemoteError(f"the NameNode does not check its files: HTTP {answer.status}")
     return MissingFiles(paths=tuple(sorted(found[1] for found in _MISSING.finditer(answer.body))))
 
 

@@ -32,7 +32,16 @@ from boardcluster.services.provision.manager import DaemonCommand, ServiceManage
 from boardcluster.spec import address_of
 from boardcluster.waiting import wait_until
 
-__all__ = ["Health", "configure", "ended", "health", "start", "stop", "wait_healthy"]
+__all__ = [
+    "SAFE_MODE_SECONDS",
+    "Health",
+    "configure",
+    "ended",
+    "health",
+    "start",
+    "stop",
+    "wait_healthy",
+]
 
 _PARALLEL = 16
 """Nodes asked at once; enough for a rack of boards, bounded for a thousand."""
@@ -42,7 +51,7 @@ _ANSWER_SECONDS = 5.0
 _LOOK_AT_PROCESSES_EVERY = 6
 _START_SECONDS_MOST = 3600.0
 """Longest start, whatever goes on in it."""
-_SAFE_MODE_SECONDS = 12.0
+SAFE_MODE_SECONDS = 12.0
 """So long the NameNode must have said the same with all DataNodes there, which report at once."""
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
@@ -266,10 +275,11 @@ def wait_healthy(
         if next(turns) % _LOOK_AT_PROCESSES_EVERY == 0:
             _raise_if_dead(remotes, daemons)
         full = last[0].live_datanodes == workers and last[0].safe_mode
-        if full and watch.safe_mode_seconds >= _SAFE_MODE_SECONDS * layout.dilation:
+        if full and watch.safe_mode_seconds >= SAFE_MODE_SECONDS * layout.dilation:
             _give_files_up(layout, master, watch.safe_mode, leaving)
         if watch.still_seconds >= patience_seconds:
-            raise _unhealthy(last[0], workers, patience_seconds, watch.safe_mode)
+            still = f"nothing has gone on for {patience_seconds:g} s"
+            raise _unhealthy(last[0], workers, still, watch.safe_mode)
 
     state = wait_until(
         look,
@@ -280,14 +290,15 @@ def wait_healthy(
     )
     if not ready(state):
         _raise_if_dead(remotes, daemons)
-        raise _unhealthy(state, workers, _START_SECONDS_MOST * layout.dilation, watch.safe_mode)
+        late = f"not after {_START_SECONDS_MOST * layout.dilation:g} s"
+        raise _unhealthy(state, workers, late, watch.safe_mode)
 
 
-def _unhealthy(state: Health, workers: int, seconds: float, said: str) -> DaemonError:
+def _unhealthy(state: Health, workers: int, late: str, said: str) -> DaemonError:
     """Say how far a start came."""
     why = f" ({said})" if state.safe_mode and said else ""
     return DaemonError(
-        f"not healthy after {seconds:g} s without progress: {state.live_datanodes} of {workers} "
+        f"the cluster is not healthy, {late}: {state.live_datanodes} of {workers} "
         f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
         f"safe mode {'on' if state.safe_mode else 'off'}{why}, history servers "
         f"{'answer' if state.history else 'do not answer'}",
@@ -303,7 +314,11 @@ def _give_files_up(
     Raises:
         DaemonError: nobody asked for it; names the files that are lost.
     """
-    if not (lost := missing_files(layout, master)).paths:
+    try:
+        lost = missing_files(layout, master)
+    except RemoteError:
+        return  # it is asked again
+    if not lost.paths:
         return  # something else is waited for, and has its own time
     if leaving is None:
         raise DaemonError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,7 @@ from boardcluster.services.boards import (
     require_own_boards,
     wipe_boards,
 )
-from boardcluster.services.coming_up import end_safe_mode, missing_files
+from boardcluster.services.coming_up import end_safe_mode, missing_files, safe_mode_words
 from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
@@ -523,10 +524,8 @@ def _still_running(
     if dead := dead_daemons(live):
         raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
     health = lifecycle.health(live.layout, live.master)
-    if leave and health.safe_mode:
-        lost = missing_files(live.layout, live.master)
-        progress(f"leaving safe mode{f': {lost.words}' if lost.paths else ''}", 0, 0)
-        end_safe_mode(live.layout, live.master, lost)
+    if leave and health.safe_mode and health.live_datanodes == len(live.spec.workers):
+        _leave_safe_mode(live, progress)
         health = lifecycle.health(live.layout, live.master)
     if not health.is_good(len(live.spec.workers)):
         safe = ", and HDFS is in safe mode" if health.safe_mode else ""
@@ -536,6 +535,24 @@ def _still_running(
             hint=again,
         )
     return live
+
+
+def _leave_safe_mode(live: LiveCluster, progress: Progress) -> None:
+    """Have a running HDFS leave its safe mode, once every DataNode has reported what it has.
+
+    Raises:
+        DaemonError: blocks are still being reported: a file that misses some may yet be whole.
+    """
+    said = safe_mode_words(live.layout, live.master)
+    time.sleep(lifecycle.SAFE_MODE_SECONDS * live.layout.dilation)
+    if (now := safe_mode_words(live.layout, live.master)) != said:
+        raise DaemonError(
+            f"HDFS is in safe mode, and its DataNodes still report blocks: {now}",
+            hint="wait until `boardcluster status` shows no change, then try again",
+        )
+    lost = missing_files(live.layout, live.master)
+    progress(f"leaving safe mode{f': {lost.words}' if lost.paths else ''}", 0, 0)
+    end_safe_mode(live.layout, live.master, lost)
 
 
 def _with_processes(live: LiveCluster) -> LiveCluster:

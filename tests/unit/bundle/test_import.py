@@ -133,6 +133,14 @@ def test_a_missing_and_an_added_file_are_named(copied: Path) -> None:
     refused(bad, "store/attempts/x/1/attempt.json is not in manifest-sha256.txt")
 
 
+@pytest.mark.parametrize("name", ["state.json", "cluster.toml", "known_hosts", "nodes/a/b", "x"])
+def test_what_a_running_cluster_records_is_not_taken_from_others(copied: Path, name: str) -> None:
+    """`down` would believe it, and delete what it names."""
+    files = {**entries(copied), f"store/{name}": b"{}"}
+    bad = rewritten(copied, copied.with_name("planted.zip"), files, manifest=True)
+    refused(bad, f"store/{name} is no part of results")
+
+
 def test_a_bundle_of_a_newer_version_is_refused_before_anything_else(copied: Path) -> None:
     def newer(content: bytes) -> bytes:
         return content.replace(b'"format": 1', b'"format": 2').replace(b'"0.1.0"', b'"9.9.0"')

@@ -10,7 +10,7 @@ from tests.unit.campaign.world import World
 
 from boardcluster.campaign import recovery as module
 from boardcluster.campaign.recovery import TRIES_MOST, Recovery, absent_nodes
-from boardcluster.errors import ClusterError
+from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
 from boardcluster.records import OnLoss, Policy, Trial
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
@@ -29,6 +29,7 @@ class Cluster:
         self.live: LiveCluster | None = live
         self.asked: list[object] = []
         self.unreachable: set[str] = set()
+        self.failure: BoardclusterError = ClusterError("not everything could be ended")
 
     def look_again(self) -> None:
         self.asked.append("look")
@@ -36,7 +37,7 @@ class Cluster:
     def end_without(self, names: tuple[str, ...]) -> None:
         self.asked.append(names)
         if self.unreachable - set(names):
-            raise ClusterError("not everything could be ended")
+            raise self.failure
 
 
 class Desk:
@@ -153,6 +154,21 @@ def test_without_a_worker_only_cells_go_on_that_never_had_it(desk: Desk) -> None
     assert recovery.left_out == {"worker4": "silent"}
     assert [recovery.skips(trial_of(count)) for count in (4, 3, 1)] == [True, False, False]
     assert recovery.skipped == [trial_of(4)]
+
+
+def test_a_worker_that_answers_to_nothing_is_left_out_too(desk: Desk) -> None:
+    desk.absent = [{"worker4": "silent"}]
+    desk.cluster.unreachable = {"worker4"}
+    desk.cluster.failure = RemoteError("worker4: no answer")
+    assert desk.recovery(OnLoss.WITHOUT).after(trial_of(), "node worker4", tries=1) == ""
+
+    desk.cluster.unreachable = {"worker4", "worker3"}
+    words = desk.recovery(OnLoss.WITHOUT).after(trial_of(), "node worker4", tries=1)
+    assert words == "node worker4; the other nodes could not be ended: worker4: no answer"
+
+    desk.cluster.failure = LockedError("another driver")
+    with pytest.raises(LockedError):
+        desk.recovery(OnLoss.WITHOUT).after(trial_of(), "node worker4", tries=1)
 
 
 def test_no_cell_goes_on_without_its_master(desk: Desk) -> None:

@@ -504,7 +504,7 @@ def test_others_may_write_the_keys(view: Facts) -> None:
         (
             {"passwordauthentication": "yes"},
             ("root", "ann", "pi"),
-            "these accounts have one: ann, pi, of which pi is a name that vendors use",
+            "these accounts have one: ann, pi (names that vendors use: pi)",
             "PasswordAuthentication no",
         ),
         (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.builders import make_daemon
 
-from boardcluster.errors import DaemonError
+from boardcluster.errors import DaemonError, RemoteError
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
@@ -109,7 +109,8 @@ def test_missing_files_are_those_that_fsck_calls_so(layout: Layout) -> None:
     assert found.words == "2 files miss blocks: /boardcluster/input/x/part-0, /mine/a b"
     many = MissingFiles(paths=tuple(f"/{n:02}" for n in range(12)))
     assert many.words.endswith("/09 and 2 more")
-    assert missing_files(layout, FakeRemote()).paths == ()
+    with pytest.raises(RemoteError):  # who does not know deletes nothing and gives nothing up
+        missing_files(layout, FakeRemote())
 
 
 def test_leaving_safe_mode_deletes_what_the_next_run_makes_again(layout: Layout) -> None:

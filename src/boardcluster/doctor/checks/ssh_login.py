@@ -25,7 +25,7 @@ def _look(facts: Facts) -> Faults:
         parts, lines = [], []
         if "yes" in asks and others:
             vendors = [name for name in others if name in _VENDORS]
-            known = f", of which {', '.join(vendors)} is a name that vendors use" if vendors else ""
+            known = f" (names that vendors use: {', '.join(vendors)})" if vendors else ""
             parts.append(f"SSH takes passwords, and these accounts have one: {', '.join(others)}")
             parts[-1] += known
             lines += ["PasswordAuthentication no", "KbdInteractiveAuthentication no"]

@@ -390,6 +390,9 @@ def test_rules_that_do_not_load_leave_the_former_ones(board: Board) -> None:
     assert "`nft -f" in message
     assert "unexpected string" in message
     assert board.table == "2222\n"
+    path = board.root / "etc/boardcluster/firewall.nft"
+    assert path.read_text() == "2222\n", "the next start of the board loads it"
+    assert sorted(row.name for row in path.parent.glob("firewall*")) == ["firewall.nft"]
     assert board.words("apply", [TABLE])
 
 
@@ -415,6 +418,16 @@ def test_rules_that_nobody_confirms_are_taken_back(board: Board, tmp_path: Path)
     assert "was taken back" in board.error("confirm", [replace(TABLE, content="SSH_PORT 7\n")])
     assert run(at_once).returncode == 0, "a guard of rules that were confirmed does nothing"
     assert said.read_text().count("\n") == 1
+
+
+def test_rules_after_unconfirmed_ones_go_back_to_what_was_before_both(board: Board) -> None:
+    board.words("apply", [TABLE])
+    for port in ("7", "8"):
+        board.ask("apply", [replace(TABLE, content=f"SSH_PORT {port}\n")], confirmed=False)
+    path = board.root / "etc/boardcluster/firewall.nft"
+    assert path.with_name("firewall.nft.loaded").read_text().endswith("\n2222\n")
+    assert path.with_name("firewall.nft.former").read_text() == "2222\n"
+    assert len(list(path.parent.glob("firewall.nft.pending-*"))) == 1
 
 
 def test_first_rules_that_nobody_confirms_leave_no_table(board: Board, tmp_path: Path) -> None:

@@ -35,15 +35,24 @@ CONFIRM_SECONDS = 90
 """So long new rules wait for a new connection, before they are taken back."""
 
 GUARD = """\
-left=$1
-while [ $left -gt 0 ] && [ -e "$2" ]; do sleep 1; left=$((left - 1)); done
+left=$1 held=
+while [ $left -gt 0 ] && [ -e "$2" ]; do
+    now=$(wc -c < "$2")
+    if [ "$now" != "$held" ]; then held=$now left=$1; fi
+    sleep 1
+    left=$((left - 1))
+done
 rm "$2" 2>/dev/null || exit 0
-if [ -s "$3.loaded" ]; then nft -f "$3.loaded"; else nft delete table inet boardcluster; fi
+if [ -s "$3.loaded" ]
+then nft -f "$3.loaded" || exit 1
+else nft delete table inet boardcluster || exit 1
+fi
 if [ -e "$3.former" ]; then mv "$3.former" "$3"; else rm -f "$3"; fi
 rm -f "$3.loaded"
 """
 """Takes rules back that nobody confirmed by removing a file: after how many seconds, that file, and
-the file of the rules, beside which stands what was there and what was loaded before."""
+the file of the rules, beside which stands what was there and what was loaded before. The seconds
+begin again whenever that file has grown: something else on the node is still being made ready."""
 
 OWN_USER = "boardcluster"
 """Who runs the cluster's own programs, which its members reach."""
@@ -85,6 +94,7 @@ class FirewallKind(FileKind):
         """Say that the firewall is loaded, and what that cuts off, unless it is."""
         if not super().words():
             return ""
+        self.refuse_to_lock_out()
         opened = ", ".join(self.resource["open_ports"])
         through = f"SSH, {opened} and the cluster's" if opened else "SSH and the cluster's"
         words = f"loads the firewall: only {through} own addresses get through"
@@ -104,12 +114,7 @@ class FirewallKind(FileKind):
     def do(self) -> str:
         """Load the rules, and have them taken back unless they are confirmed."""
         self.refuse_to_lock_out()
-        self.forget_pending()
-        loaded = self.loaded()
-        head = f"table {' '.join(TABLE)} {{}}\ndelete table {' '.join(TABLE)}\n"
-        write(f"{self.path}.loaded", (head + loaded if loaded else "").encode(), mode=0o600)
-        if former := text_of(self.path):
-            write(f"{self.path}.former", former.encode(), mode=self.mode())
+        self.remember_former()
         pending = f"{self.path}.pending-{os.getpid()}"
         write(pending, b"", mode=0o600)
         write(self.path, self.content().encode(), mode=self.mode())
@@ -120,10 +125,39 @@ class FirewallKind(FileKind):
                 hint="start a kernel that has nf_tables: `sudo apt-get upgrade`, then reboot",
             )
         except FailedError:
-            self.forget_pending()
+            self.bring_former_file_back()
             raise
         self.note("listing", self.listing())
         return "" if self.node.systemd else "without systemd it is not loaded again after a restart"
+
+    def remember_former(self) -> None:
+        """Keep what to go back to: of rules that nobody confirmed yet, what was before them."""
+        if marks := self.pending():
+            for mark in marks:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(mark)
+            if os.path.exists(f"{self.path}.loaded"):
+                return
+        self.forget_pending()
+        loaded = self.loaded()
+        head = f"table {' '.join(TABLE)} {{}}\ndelete table {' '.join(TABLE)}\n"
+        write(f"{self.path}.loaded", (head + loaded if loaded else "").encode(), mode=0o600)
+        if former := text_of(self.path):
+            write(f"{self.path}.former", former.encode(), mode=self.mode())
+
+    def bring_former_file_back(self) -> None:
+        """Give up rules that were not loaded; those that were are still in the kernel."""
+        if os.path.exists(f"{self.path}.former"):
+            os.replace(f"{self.path}.former", self.path)
+        else:
+            os.unlink(self.path)
+        self.forget_pending()
+
+    def hold(self) -> None:
+        """Let the time for a confirmation begin again."""
+        for mark in self.pending():
+            with contextlib.suppress(FileNotFoundError), open(mark, "ab") as stream:
+                stream.write(b".")
 
     def refuse_to_lock_out(self) -> None:
         """Refuse rules that would not let the driver in."""

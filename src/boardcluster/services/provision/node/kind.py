@@ -80,6 +80,9 @@ class ResourceKind:
         """Make it as wanted; return a remark, if any."""
         raise NotImplementedError
 
+    def hold(self) -> None:
+        """Go on waiting to be confirmed: the answer takes its time."""
+
     def confirm(self) -> None:
         """Check what came of it after the answer, and note that it is done."""
         raise NotImplementedError

@@ -134,6 +134,8 @@ def _apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
                 _begin(kind)
                 row["remark"] = kind.do()
                 changes.append(row)
+                for waiting in (kind for kind, _ in todo if kind.confirmed_later):
+                    waiting.hold()
                 if kind.is_unit:
                     units.append(kind)
                 elif not (kind.copied_later or kind.confirmed_later):

@@ -33,6 +33,9 @@ NEW = ".boardcluster-new"
 
 KEPT_BYTES_MAX = 1 << 20
 
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs are: whoever logs in may have a shorter one, without the system's own."""
+
 
 class FailedError(Exception):
     """What could not be done, for people; ``kind`` chooses the driver's class of error."""
@@ -63,7 +66,7 @@ def run(argv: list[str], *, timeout_seconds: float = 120.0) -> tuple[int, str]:
     """Run a program; return its status (127 if it is missing) and all it said."""
     environment = {
         **os.environ,
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": PATH,
         "LC_ALL": "C.UTF-8",
         "DEBIAN_FRONTEND": "noninteractive",
     }
@@ -104,7 +107,7 @@ def start_alone(argv: list[str]) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={"PATH": os.environ.get("PATH", os.defpath)},
+        env={"PATH": PATH},
         start_new_session=True,
     )
 
