@@ -39,6 +39,7 @@ from boardcluster.waiting import wait_until
 __all__ = [
     "ATTEMPT_VARIABLE",
     "OUTPUT_FOLDER",
+    "SAFE_MODE",
     "Execution",
     "SubmissionOutcome",
     "attempt_tag",
@@ -59,6 +60,8 @@ OUTPUT_FOLDER = "/boardcluster/output"
 """Folder in HDFS of the outputs of attempts, each of which deletes its own."""
 
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
+SAFE_MODE = re.compile(r"SafeModeException|name ?node is in safe mode", re.IGNORECASE)
+"""What whoever writes to HDFS is told when its NameNode takes nothing any more."""
 _PRINTED = ("stdout", "stderr")
 """What a container prints; a JVM reports its own crash there."""
 _LOG_FILE_BYTES = 4_000_000
@@ -416,6 +419,13 @@ class Execution:
                     why = f"a JVM crashed ({words})" + (f"; {then}" if then else "")
                     diagnostics = f"{why}; {outcome.diagnostics}"
                     return replace(outcome, diagnostics=diagnostics, lost_archive=bool(then))
+        # An application master that cannot write ends without a word to YARN, and by the time it is
+        # asked the NameNode may have found room again.
+        for log in sorted(self._folder.glob("containers/*/*/syslog")):
+            with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
+                said = (line.strip() for line in bounded_lines(stream) if SAFE_MODE.search(line))
+                if words := next(said, ""):
+                    return replace(outcome, diagnostics=f"{words[:300]}; {outcome.diagnostics}")
         return outcome
 
     def _ended_applications(

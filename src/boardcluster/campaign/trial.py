@@ -22,7 +22,7 @@ from boardcluster.campaign.accounting import (
 )
 from boardcluster.campaign.conditions import prepare_conditions
 from boardcluster.campaign.dilation_correction import correct_for_dilation
-from boardcluster.campaign.execution import end_submission
+from boardcluster.campaign.execution import SAFE_MODE, end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
 from boardcluster.campaign.job import JobRun, RunPaths
 from boardcluster.campaign.observation import NO_RUNS, EarlierRuns, Observed, observing
@@ -57,9 +57,6 @@ from boardcluster.workloads.base import InputKind, Proof
 __all__ = ["Bench", "TrialEnd", "run_trial"]
 
 _T = TypeVar("_T")
-
-_SAFE_MODE = re.compile(r"SafeModeException|name ?node is in safe mode", re.IGNORECASE)
-"""What the NameNode says to whoever wants to write, e.g. after its disk became full."""
 
 _OOM_WORDS = re.compile(r"(^|: )oom \(")
 """How a failure for lack of memory is told; a node that swaps stands still, too."""
@@ -345,7 +342,7 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
     sick = [f"{name}: {what}" for name, what in ill.items()] or list(this.sick)
     with contextlib.suppress(BoardclusterError):
         sick += unhealthy_nodes(live.layout, live.master)
-    if _SAFE_MODE.search(error.message):
+    if SAFE_MODE.search(error.message):
         sick.append("HDFS is in safe mode, so nothing can be written")
     if not sick and not lost and not _OOM_WORDS.search(words):
         sick = [f"{name}: {what}" for name, what in this.standstills.items()]

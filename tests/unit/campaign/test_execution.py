@@ -16,6 +16,7 @@ from boardcluster import waiting
 from boardcluster.campaign import execution as module
 from boardcluster.campaign.execution import (
     ATTEMPT_VARIABLE,
+    SAFE_MODE,
     Execution,
     SubmissionOutcome,
     attempt_tag,
@@ -726,6 +727,27 @@ def test_lack_of_memory_that_yarn_does_not_mention_is_named(
 
     assert failure.startswith("oom (raise ")
     assert failure.endswith("YARN says FAILED: ERROR exited : Java heap space Task failed task_1")
+
+
+def test_a_safe_mode_that_yarn_does_not_mention_is_named(
+    execute: MakeExecution, world: Any, folder: Path
+) -> None:
+    """The application master ends with status 1, and only its own log says why."""
+    container = folder / "one" / "containers" / "worker1" / "container_1"
+    said = "o.a.h.hdfs.server.namenode.SafeModeException: Cannot create directory /tmp/x."
+
+    def fail() -> Completed:
+        container.mkdir(parents=True)
+        (container / "syslog").write_text(f"INFO x\n{said} Name node is in safe mode.\n\tat y\n")
+        return ended(1)
+
+    world.jobs.append(fail)
+    world.apps[TAG] = [[app("FAILED", diagnostics="AM Container exited with exitCode: 1")]]
+
+    failure = execute().run(["job"], timeout_seconds=9).failure
+
+    assert SAFE_MODE.search(failure)
+    assert failure.endswith("safe mode.; AM Container exited with exitCode: 1")
 
 
 @pytest.mark.parametrize("place", ["stdout.txt", "containers/worker1/container_1/stdout"])
