@@ -93,6 +93,11 @@ class Engine(StrEnum):
     SPARK = "spark"
     MPI = "mpi"
 
+    @property
+    def own_name(self) -> str:
+        """Its own spelling of its name."""
+        return {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark", Engine.MPI: "MPI"}[self]
+
 
 class Security(StrEnum):
     """Who may reach a cluster.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -395,22 +394,21 @@ class Execution:
         words = application.diagnostics
         if exit_status == 0 or _OOM.search(words):
             return words
-        logs = (
-            self._folder.glob("containers/*/*/syslog"),
-            self._folder.glob("containers/*/*/stderr"),
+        found = _first_line((self.stderr, *self._container_logs("syslog", "stderr")), _OOM)
+        return f"{found} {words}".strip() if found else words
+
+    def _container_logs(self, *names: str) -> list[Path]:
+        """Return the files of some names that containers wrote and that were fetched."""
+        return sorted(
+            path for name in names for path in self._folder.glob(f"containers/*/*/{name}")
         )
-        for log in (self.stderr, *sorted(path for paths in logs for path in paths)):
-            with log.open(errors="replace") as stream:
-                if found := next(
-                    (line.strip() for line in bounded_lines(stream) if _OOM.search(line)), ""
-                ):
-                    return f"{found} {words}".strip()
-        return words
 
     def _explained(self, outcome: SubmissionOutcome, *, had_archive: bool) -> SubmissionOutcome:
-        """Say of a failed job that a JVM crashed; if it had an archive, later ones do without."""
-        of_containers = (self._folder.glob(f"containers/*/*/{name}") for name in _PRINTED)
-        for log in (self.stdout, self.stderr, *sorted(itertools.chain(*of_containers))):
+        """Say of a failed job that a JVM crashed, or that HDFS was in safe mode.
+
+        If it had an archive when a JVM crashed, later ones do without.
+        """
+        for log in (self.stdout, self.stderr, *self._container_logs(*_PRINTED)):
             with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
                 if words := crash_words(bounded_lines(stream)):
                     then = ""
@@ -421,11 +419,8 @@ class Execution:
                     return replace(outcome, diagnostics=diagnostics, lost_archive=bool(then))
         # An application master that cannot write ends without a word to YARN, and by the time it is
         # asked the NameNode may have found room again.
-        for log in sorted(self._folder.glob("containers/*/*/syslog")):
-            with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
-                said = (line.strip() for line in bounded_lines(stream) if SAFE_MODE.search(line))
-                if words := next(said, ""):
-                    return replace(outcome, diagnostics=f"{words[:300]}; {outcome.diagnostics}")
+        if words := _first_line(self._container_logs("syslog"), SAFE_MODE):
+            return replace(outcome, diagnostics=f"{words[:300]}; {outcome.diagnostics}")
         return outcome
 
     def _ended_applications(
@@ -524,3 +519,13 @@ class Execution:
             remote.run(["rm", "-rf", source])
 
         each_node(workers, one)  # a run is no worse without its containers' logs
+
+
+def _first_line(logs: Iterable[Path], pattern: re.Pattern[str]) -> str:
+    """Return the first line of some logs in which a pattern is found; empty if there is none."""
+    for log in logs:
+        with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
+            found = (line.strip() for line in bounded_lines(stream) if pattern.search(line))
+            if line := next(found, ""):
+                return line
+    return ""

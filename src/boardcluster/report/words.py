@@ -86,7 +86,6 @@ _WORKLOADS = {
     "wordcount": "WordCount",
 }
 _LEAST_P = 0.0001
-_ENGINES = {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark", Engine.MPI: "MPI"}
 _UNITS = {
     "_mebibytes_per_second": "MiB/s",
     "_megabytes_per_second": "MB/s",
@@ -175,7 +174,7 @@ def number(value: float) -> str:
 
 def engine_name(engine: Engine) -> str:
     """The engine's own spelling of its name."""
-    return _ENGINES[engine]
+    return engine.own_name
 
 
 def factor_name(name: str) -> str:

@@ -31,26 +31,18 @@ def security_properties(layout: Layout) -> dict[str, dict[str, str]]:
     if layout.spec.security is Security.INSECURE_LAB:
         return {}
     members = ",".join(str(address_of(layout.spec, node.name)) for node in layout.spec.nodes)
+    controls = _against_web_pages(members)
     if layout.spec.security is Security.EMULATED:
-        return _against_web_pages(members)
-    return {
+        return controls
+    more: dict[str, dict[str, str]] = {
         "core-site": {
-            # Who may connect, by address. In this file, and not in hadoop-policy.xml, because from
-            # here it gets into the configuration of jobs, and so into their application masters.
-            "hadoop.security.authorization": "true",
-            "security.service.authorization.default.hosts": members,
             # Calls with a token are encrypted: so containers get Spark's secret.
             "hadoop.rpc.protection": "privacy",
-            "hadoop.http.staticuser.user": WEB_USER,
         },
         "hdfs-site": {
             "dfs.block.access.token.enable": "true",
-            "dfs.webhdfs.rest-csrf.enabled": "true",
         },
         "yarn-site": {
-            "yarn.webapp.enable-rest-app-submissions": "false",
-            "yarn.resourcemanager.webapp.ui-actions.enabled": "false",
-            "yarn.resourcemanager.webapp.rest-csrf.enabled": "true",
             "yarn.acl.enable": "true",
             "yarn.admin.acl": layout.user,
         },
@@ -71,21 +63,24 @@ def security_properties(layout: Layout) -> dict[str, dict[str, str]]:
             "spark.network.crypto.enabled": "true",
             "spark.network.crypto.cipher": "AES/GCM/NoPadding",
             "spark.network.crypto.authEngineVersion": "2",
-            "spark.ui.killEnabled": "false",
             "spark.ui.view.acls": WEB_USER,
         },
     }
+    return {file: controls.get(file, {}) | more.get(file, {}) for file in controls | more}
 
 
 def _against_web_pages(members: str) -> dict[str, dict[str, str]]:
-    """Return what keeps a page in the user's browser from working on emulated nodes.
+    """Return what keeps a page in the user's browser from working on any cluster.
 
-    Those are this machine's own programs: nobody else reaches them, but a page may, if it makes the
-    browser take a node's address for its own host. Made by root, the cluster runs jobs as root.
-    What encrypts or asks for tokens is left out: it takes time and holds off nobody here.
+    It is all that emulated nodes need. They are this machine's own programs: nobody else reaches
+    them, but a page may, if it makes the browser take a node's address for its own host. Made by
+    root, the cluster runs jobs as root. What encrypts or asks for tokens takes time, and holds off
+    nobody there.
     """
     return {
         "core-site": {
+            # Who may connect, by address. In this file, and not in hadoop-policy.xml, because from
+            # here it gets into the configuration of jobs, and so into their application masters.
             "hadoop.security.authorization": "true",
             "security.service.authorization.default.hosts": members,
             "hadoop.http.staticuser.user": WEB_USER,

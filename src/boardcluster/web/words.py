@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from boardcluster.analysis import verdict_of
 from boardcluster.factors import settings_words
-from boardcluster.records import AttemptState, Engine, Result, Trial, Verdict
+from boardcluster.records import AttemptState, Result, Trial, Verdict
 from boardcluster.units import format_bytes
 
-__all__ = ["engine_words", "outcome_words", "trial_title", "verdict_words"]
+__all__ = ["outcome_words", "trial_title"]
 
-_ENGINES = {Engine.SPARK: "Spark", Engine.MAPREDUCE: "MapReduce", Engine.MPI: "MPI"}
 _VERDICTS = {
     Verdict.VALID: "can be trusted",
     Verdict.TAINTED: "was disturbed",
@@ -18,29 +17,19 @@ _VERDICTS = {
 }
 
 
-def engine_words(engine: Engine) -> str:
-    """Return an engine's own name."""
-    return _ENGINES[engine]
-
-
 def trial_title(trial: Trial) -> str:
     """Name a trial by what it runs and by what is not as usual."""
     if trial.workload == "submit":
         program = trial.arguments[0].rpartition("/")[2] if trial.arguments else "a program"
-        words = f"{program} on {engine_words(trial.engine)}"
+        words = f"{program} on {trial.engine.own_name}"
     else:
-        words = f"{trial.workload} on {engine_words(trial.engine)}"
+        words = f"{trial.workload} on {trial.engine.own_name}"
     if trial.size_bytes:
         words += f", {format_bytes(trial.size_bytes)}"
     words += f", {trial.workers} workers" if trial.workers != 1 else ", 1 worker"
     words += "".join(f", {key} {value}" for key, value in sorted(trial.parameters.items()))
     words += f", {settings_words(trial.settings)}" if trial.settings else ""
     return words + (", warm-up" if trial.warm_up else "")
-
-
-def verdict_words(verdict: Verdict) -> str:
-    """Say what a verdict means of a run."""
-    return _VERDICTS[verdict]
 
 
 def outcome_words(result: Result) -> str:
@@ -58,7 +47,7 @@ def outcome_words(result: Result) -> str:
     words += f"; {proof.records:,} records were verified" if proof is not None else ""
     verdict = verdict_of(result)
     if verdict is not Verdict.UNJUDGED:
-        words += f"; it {verdict_words(verdict)}"
+        words += f"; it {_VERDICTS[verdict]}"
     if measured.verdict_reasons:
         words += f", because {measured.verdict_reasons[0]}"
     return words + "."
