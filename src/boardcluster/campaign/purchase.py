@@ -21,13 +21,14 @@ from boardcluster.plan.offers import find_offers, read_prices
 from boardcluster.plan.planning import PlanSpace
 from boardcluster.plan.purchase import PurchasePlan
 from boardcluster.plan.purchase_files import purchase_files
+from boardcluster.plan.question import read_input_size
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.containers import needs_of_board
 from boardcluster.services.operation import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import render_cluster
-from boardcluster.units import parse_duration, parse_size_with_unit
+from boardcluster.units import parse_duration
 from boardcluster.workloads import load_workload
 
 __all__ = [
@@ -88,13 +89,7 @@ def read_planned_size(workload: str, size: str | int | None) -> int:
         return 0
     if size is None:
         raise UsageError("a plan needs the size of the run", hint="for example --size 100GB")
-    try:
-        size_bytes = parse_size_with_unit(size)
-    except ValueError as error:
-        raise UsageError(f"--size: {error}", hint="for example --size 100GB") from error
-    if not size_bytes:
-        raise UsageError("--size must be at least 1 byte", hint="for example --size 100GB")
-    return size_bytes
+    return read_input_size(size, example="100GB")
 
 
 def read_limits(

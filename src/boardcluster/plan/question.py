@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from boardcluster.errors import UsageError
 from boardcluster.records import Engine, Security
+from boardcluster.units import parse_size_with_unit
 
-__all__ = ["Question", "QuestionBatch"]
+__all__ = ["Question", "QuestionBatch", "read_input_size"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +82,23 @@ class QuestionBatch:
     """``workload.parameter`` to value as text, of all of them."""
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines to values, of all of them."""
+
+
+def read_input_size(size: str | int, *, example: str) -> int:
+    """Return the size of an input in bytes; a text needs its unit.
+
+    Args:
+        size: ``"4 GB"``, or bytes.
+        example: what is given as an example to whoever wrote another one.
+
+    Raises:
+        UsageError: it is no size of at least 1 byte, or has no unit.
+    """
+    hint = f"for example --size {example}"
+    try:
+        size_bytes = parse_size_with_unit(size)
+    except ValueError as error:
+        raise UsageError(f"--size: {error}", hint=hint) from error
+    if size_bytes < 1:
+        raise UsageError("--size must be at least 1 byte", hint=hint)
+    return size_bytes

@@ -11,13 +11,12 @@ from boardcluster.errors import UsageError
 from boardcluster.plan.asking import OwnNodes, RunArchive, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE, board_of, medium_of
 from boardcluster.plan.prediction import RuntimePrediction
-from boardcluster.plan.question import Question
+from boardcluster.plan.question import Question, read_input_size
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.store import Store
 from boardcluster.store.files import DATABASE_NAME
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.searches import search_campaigns
-from boardcluster.units import parse_size_with_unit
 
 __all__ = [
     "AskedRun",
@@ -93,13 +92,7 @@ def require_size(workload: str, size: str | int | None) -> int:
         if workload not in _NO_SIZE:
             raise UsageError(f"how large is the input of {workload}?", hint="give --size, e.g. 4GB")
         return 0
-    try:
-        size_bytes = parse_size_with_unit(size)
-    except ValueError as error:
-        raise UsageError(f"--size: {error}", hint="for example --size 4GB") from error
-    if size_bytes < 1:
-        raise UsageError("--size must be at least 1 byte", hint="for example --size 4GB")
-    return size_bytes
+    return read_input_size(size, example="4GB")
 
 
 def own_nodes(spec: ClusterSpec | None) -> OwnNodes | None:
