@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.popen_spawn_posix import Popen
+from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
 __all__ = ["parallel_map"]
@@ -45,7 +49,7 @@ def parallel_map(
     # Started anew, as a process with threads must not be forked.
     pool = ProcessPoolExecutor(
         min(os.cpu_count() or 1, _PROCESSES_MOST),
-        mp_context=multiprocessing.get_context("spawn"),
+        mp_context=_PlainContext(),
         initializer=_begin,
         initargs=(os.getpid(),),
     )
@@ -57,6 +61,29 @@ def parallel_map(
     finally:
         pool.shutdown(cancel_futures=True)
     return answers
+
+
+class _PlainProcess(SpawnProcess):
+    """A process that does not run the caller's script again.
+
+    Python does so, in case that functions of it are wanted; a script without a guard for that,
+    which may be three lines that ask for a report, would start itself again and again.
+    """
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Popen:  # noqa: N802  the name is multiprocessing's
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            return Popen(process_obj)
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _PlainContext(SpawnContext):
+    """Starts processes that do not run the caller's script again."""
+
+    Process = _PlainProcess
 
 
 def _begin(parent: int) -> None:

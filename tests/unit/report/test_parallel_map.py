@@ -61,3 +61,16 @@ def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         seconds=40,
     )
     assert len(workers) >= many
+
+
+def test_a_script_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
+    script = tmp_path / "three_lines.py"
+    script.write_text(
+        "from boardcluster.report.parallel_map import parallel_map\n"
+        "print('runs', flush=True)\n"
+        "print(parallel_map(abs, [-1, -2, -3], many=1))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("runs\n[1, 2, 3]\n", "")
