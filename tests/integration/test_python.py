@@ -48,7 +48,7 @@ def wheel_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with what the wheel requires and nothing else that we have: no extra, no test tool."""
+    """The same with what the wheel requires alone, and nothing of extras and test tools."""
     folder = tmp_path_factory.mktemp("bare") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (site,) = folder.glob("lib/python*/site-packages")
@@ -65,7 +65,7 @@ def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def required_by(distribution: metadata.Distribution) -> set[str]:
-    """Return the names of what a distribution requires without extras, and of what these require."""
+    """Return the names of what a distribution requires without extras, directly or not."""
     found: set[str] = set()
     left = [distribution]
     while left:
