@@ -68,7 +68,6 @@ SMALLER = {
         'size = "512 MB"': 'size = "64 MB"',
         'size = "256 MB"': 'size = "32 MB"',
     },
-    "a-node-dies.toml": {"repetitions = 2": "repetitions = 1"},
 }
 """What is in the campaign files instead."""
 
