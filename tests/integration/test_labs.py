@@ -54,7 +54,7 @@ QUICKER = {
             " --only size=64MB"
         ),
     },
-    "4-a-node-dies": {},
+    "4-a-node-dies": {"sleep 5": "sleep 2"},
     "5-watts-and-euros": {
         "--continue": "--continue --only repetition=1 --only workers=2,3",
     },
@@ -68,6 +68,7 @@ SMALLER = {
         'size = "512 MB"': 'size = "64 MB"',
         'size = "256 MB"': 'size = "32 MB"',
     },
+    "a-node-dies.toml": {'size = "256 MB"': 'size = "64 MB"'},
 }
 """What is in the campaign files instead."""
 
