@@ -74,6 +74,9 @@ SMALLER = {
 
 AT_THE_END = "boardcluster down\n"
 
+END_WHAT_RUNS = "trap 'status=$?; kill $(jobs -p) 2>/dev/null; wait; exit $status' EXIT\n"
+"""A command that fails while a campaign runs in the background leaves no driver behind."""
+
 
 def replaced(text: str, changes: dict[str, str]) -> str:
     for before, after in changes.items():
@@ -99,7 +102,7 @@ class Student:
     def type(self, text: str) -> subprocess.CompletedProcess[str]:
         """Run a script in the student's shell; all that is printed comes in its order."""
         return subprocess.run(
-            [*(AS_NOBODY if os.geteuid() == 0 else ()), "bash", "-c", text],
+            [*(AS_NOBODY if os.geteuid() == 0 else ()), "bash", "-c", END_WHAT_RUNS + text],
             cwd=self.place,
             env={
                 **os.environ,
