@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +67,32 @@ def test_the_files_of_the_labs_are_valid() -> None:
             check_setting=check_setting,
         )
         assert campaign.name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["state.json", "worker9"], "no node is called worker9; there are master, worker1"),
+        (["state.json", "worker1", "namenode"], "worker1 has no daemon namenode; it has datanode"),
+        (["state.json", "worker1", "datanode"], "worker1 datanode: has ended already"),
+        (["state.json", "worker1"], "worker1: has ended already"),
+        (["other.json", "worker1"], "other.json: no such file; the cluster of this home is not up"),
+        (["state.json"], "use: python3 examples/labs/kill.py STATE_JSON NODE [DAEMON]"),
+    ],
+)
+def test_what_cannot_be_killed_is_said(words: list[str], said: str, tmp_path: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    state = {
+        "nodes": [{"name": "master", "pid": gone.pid}, {"name": "worker1", "pid": gone.pid}],
+        "daemons": [{"name": "datanode", "node": "worker1", "process": {"pid": 89}}],
+    }
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "kill.py"), *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, f"{said}\n")
