@@ -153,6 +153,7 @@ def test_every_sheet_is_run() -> None:
     assert sorted(SHEETS) == sorted(path.stem for path in LABS.glob("[0-9]*.md"))
 
 
+@pytest.mark.usefixtures("fetched")  # once for all users of this machine
 @pytest.mark.parametrize("sheet", SHEETS)
 def test_a_lab_shows_what_its_sheet_says(sheet: str, student: Student) -> None:
     markdown = (LABS / f"{sheet}.md").read_text()
