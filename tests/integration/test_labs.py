@@ -74,7 +74,7 @@ SMALLER = {
 
 AT_THE_END = "boardcluster down\n"
 
-END_WHAT_RUNS = "trap 'status=$?; kill $(jobs -p) 2>/dev/null; wait; exit $status' EXIT\n"
+END_WHAT_RUNS = "trap 'status=$?; kill $(jobs -p) 2>/dev/null || true; wait; exit $status' EXIT\n"
 """A command that fails while a campaign runs in the background leaves no driver behind."""
 
 
