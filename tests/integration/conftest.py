@@ -6,6 +6,7 @@ limits it, is marked ``alone`` and runs by itself (see the Makefile).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -35,13 +36,16 @@ AS_NOBODY = (
 )
 """An ordinary user who may only read more than others: our interpreter may be in /root."""
 
+COPIED_BYTES_MOST = 1 << 20
+"""Files of the cache up to this size become the user's own."""
+
 WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 """Set by pytest-xdist in each of its processes, and so in all that they start."""
 
 
 LONGEST_FIRST = (
     *("test_boards_cluster", "test_campaign", "test_cluster", "test_variants", "test_tune"),
-    *("test_survival", "test_faults", "test_tutorial", "test_local", "test_starts"),
+    *("test_survival", "test_labs", "test_faults", "test_tutorial", "test_local", "test_starts"),
     *("test_settings", "test_python"),
 )
 """Modules that take minutes. Side by side they begin first, so that none is left to end alone."""
@@ -96,6 +100,31 @@ def java_home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="boardcluster-java-", dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield make_java_home(Path(folder) / "java")
+
+
+@contextlib.contextmanager
+def cache_of_nobody(cache: Path, folder: Path) -> Iterator[Path]:
+    """A cache of an ordinary user's own that holds what this machine's holds, without a copy of it.
+
+    As root the user owns every folder and every small file of it, locks among them; jars are only
+    read. An ordinary user has a cache already.
+    """
+    if os.geteuid() != 0:
+        yield cache
+        return
+    parts = {name: folder / "cache" / name for name in ("upper", "work", "whole")}
+    for part in parts.values():
+        part.mkdir(parents=True)
+    layers = f"lowerdir={cache},upperdir={parts['upper']},workdir={parts['work']}"
+    whole = parts["whole"]
+    subprocess.run(["mount", "-t", "overlay", "-o", layers, "cache", str(whole)], check=True)
+    try:
+        for path in (whole, *whole.rglob("*")):
+            if path.is_dir() or path.stat().st_size < COPIED_BYTES_MOST:
+                os.chown(path, NOBODY, NOBODY)
+        yield whole
+    finally:
+        subprocess.run(["umount", str(whole)], check=True)
 
 
 @pytest.fixture

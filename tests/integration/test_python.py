@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
+import boardcluster as bc
 from tests.integration.conftest import Cli
 from tests.python_examples import page_blocks, run_code
+from tests.unit.bundle.laboratory import changed, copy_fixture, entries
 
 ROOT = Path(__file__).parents[2]
 BUILD = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation")
@@ -39,6 +44,40 @@ def wheel_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Found after its own packages, and our editable install is none of these: it is a .pth file.
     (site / "ours.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return folder
+
+
+@pytest.fixture(scope="module")
+def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with what the wheel requires alone, and nothing of extras and test tools."""
+    folder = tmp_path_factory.mktemp("bare") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (described,) = site.glob("boardcluster-*.dist-info")
+    for name in required_by(metadata.PathDistribution(described)):
+        parts = metadata.distribution(name).files or []
+        tops = {part.parts[0] for part in parts} - {"..", "__pycache__"}
+        for top in tops:
+            if not (site / top).exists():
+                (site / top).symlink_to(Path(sysconfig.get_path("purelib"), top))
+    return folder
+
+
+def required_by(distribution: metadata.Distribution) -> set[str]:
+    """Return the names of what a distribution requires without extras, directly or not."""
+    found: set[str] = set()
+    left = [distribution]
+    while left:
+        for line in left.pop().requires or []:
+            wanted = Requirement(line)
+            if wanted.name in found or (
+                wanted.marker and not wanted.marker.evaluate({"extra": ""})
+            ):
+                continue
+            found.add(wanted.name)
+            left.append(metadata.distribution(wanted.name))
+    return found
 
 
 def run_in(
@@ -101,6 +140,44 @@ def test_a_wheel_without_the_jar_is_not_built(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "boardcluster-jobs.jar was not built" in done.stderr + done.stdout
     assert "make jar" in done.stderr + done.stdout
+
+
+def test_a_bundle_is_computed_again_by_python_and_the_wheel(
+    bare_python: Path, tmp_path: Path
+) -> None:
+    """No clone, no engines, no cache, no cluster, no program on the path, no extra."""
+    bundle = bc.export_bundle(tmp_path / "paper.zip", home=copy_fixture(tmp_path / "home")).path
+    record = "store/attempts/20260901-a-000/1/attempt.json"
+
+    def longer(content: bytes) -> bytes:
+        body = json.loads(content)
+        body["record"]["measurement"]["duration_seconds"] *= 1.001
+        return json.dumps(body).encode()
+
+    def recompute(archive: Path) -> subprocess.CompletedProcess[str]:
+        place = tmp_path / archive.stem
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(place)
+        return subprocess.run(
+            [bare_python / "bin" / "python", "-I", "recompute.py"],
+            cwd=place,
+            env={"PATH": "/nowhere", "HOME": str(place)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+
+    wanted = entries(bundle)["requirements.txt"].decode().split()
+    assert wanted == [f"boardcluster=={bc.__version__}"]
+    same = recompute(bundle)
+    assert same.returncode == 0, same.stdout + same.stderr
+    assert "are the same" in same.stdout
+    assert int(same.stdout.split()[0]) > 500
+    other = recompute(changed(bundle, record, longer, manifest=True))
+    assert other.returncode == 1, other.stdout + other.stderr
+    assert "different: report/data/workload-terasort-runs.csv, line " in other.stdout
+    assert "differ\n" in other.stdout
 
 
 @pytest.mark.usefixtures("fetched")  # so that it needs no network

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import AS_NOBODY, NOBODY
+from tests.integration.conftest import AS_NOBODY, NOBODY, cache_of_nobody
 from tests.tidy.docs_blocks import console_blocks, script
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED_BYTES_MOST = 1 << 20
 QUICKER = {
     "make demo\n": "boardcluster demo --workers 1 --size 8MB --repetitions 1\n",
     "--size 64MB --repetitions 2": "--size 8MB --repetitions 1",
@@ -29,26 +28,8 @@ TAKE_DOWN = "trap 'status=$?; boardcluster down --wipe || true; exit $status' EX
 
 @pytest.fixture
 def own_cache(cache: Path, open_folder: Path) -> Iterator[Path]:
-    """A cache of the user's own that holds what this machine's holds, without a copy of it.
-
-    The user owns every folder and every small file, locks among them; jars are only read.
-    """
-    if os.geteuid() != 0:
-        yield cache
-        return
-    parts = {name: open_folder / "cache" / name for name in ("upper", "work", "whole")}
-    for folder in parts.values():
-        folder.mkdir(parents=True)
-    layers = f"lowerdir={cache},upperdir={parts['upper']},workdir={parts['work']}"
-    whole = parts["whole"]
-    subprocess.run(["mount", "-t", "overlay", "-o", layers, "cache", str(whole)], check=True)
-    try:
-        for path in (whole, *whole.rglob("*")):
-            if path.is_dir() or path.stat().st_size < COPIED_BYTES_MOST:
-                os.chown(path, NOBODY, NOBODY)
+    with cache_of_nobody(cache, open_folder) as whole:
         yield whole
-    finally:
-        subprocess.run(["umount", str(whole)], check=True)
 
 
 def test_every_command_of_the_tutorial_works(

@@ -4,17 +4,22 @@ A block that opens with ``` ```console ``` and nothing else is meant to be run a
 that start with ``$ `` are commands, lines that start with ``> `` continue the command above, and
 all others are output. A block whose info string goes on, like ``` ```console (as root) ```, needs
 something that a test does not have; its commands are still checked for being well-formed.
+
+A block that opens with ``` ```text (in PATH) ``` shows lines of a file that the commands wrote. In
+what is shown ``...`` stands for anything, and what is shown comes in this order.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Block", "console_blocks", "script"]
+__all__ = ["Block", "console_blocks", "missing", "parts", "script", "shown_files"]
 
 _FENCE = re.compile(r"(`{3,})([^`]*)")
+_IN_FILE = re.compile(r"text \(in (\S+)\)")
+_MARK = "@@ block at line "
 _PROMPT = "$ "
 _CONTINUATION = "> "
 
@@ -42,7 +47,24 @@ def console_blocks(markdown: str) -> tuple[Block, ...]:
     Raises:
         ValueError: a block is not closed, holds no command, or continues nothing.
     """
-    blocks: list[Block] = []
+    return tuple(
+        _block(line, info, rows)
+        for line, info, rows in _fenced(markdown)
+        if info.split(" ")[0] == "console"
+    )
+
+
+def shown_files(markdown: str) -> tuple[tuple[str, str], ...]:
+    """Return the path and the text of each block that shows lines of a file, in order."""
+    return tuple(
+        (found[1], "\n".join(rows))
+        for _, info, rows in _fenced(markdown)
+        if (found := _IN_FILE.fullmatch(info))
+    )
+
+
+def _fenced(markdown: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the number of the first line, the info string and the rows of each fenced block."""
     rows: list[str] = []
     opened, fence, info = 0, "", ""
     for number, row in enumerate(markdown.splitlines(), start=1):
@@ -51,14 +73,12 @@ def console_blocks(markdown: str) -> tuple[Block, ...]:
             if found:
                 opened, fence, info, rows = number, found[1], found[2].strip(), []
         elif found and found[1].startswith(fence) and not found[2].strip():
-            if info.split(" ")[0] == "console":
-                blocks.append(_block(opened, info, rows))
+            yield opened, info, rows
             fence = ""
         else:
             rows.append(row)
     if fence:
         raise ValueError(f"line {opened}: the block is not closed")
-    return tuple(blocks)
 
 
 def _block(line: int, info: str, rows: list[str]) -> Block:
@@ -86,10 +106,37 @@ def _block(line: int, info: str, rows: list[str]) -> Block:
     )
 
 
-def script(blocks: Iterable[Block]) -> str:
+def script(blocks: Iterable[Block], *, marked: bool = False) -> str:
     """Return one shell script that runs all blocks that can be run, stopping at the first error.
 
     One script, because later blocks rely on what earlier ones set in the shell.
+
+    Args:
+        blocks: in their order.
+        marked: print a line before each block, by which ``parts`` tells their outputs apart.
     """
-    commands = [command for block in blocks if not block.needs for command in block.commands]
-    return "\n".join(["set -eu", *commands, ""])
+    rows = ["set -eu"]
+    for block in blocks:
+        if not block.needs:
+            rows += [f"echo '{_MARK}{block.line}'"] if marked else []
+            rows += block.commands
+    return "\n".join([*rows, ""])
+
+
+def parts(printed: str) -> dict[int, str]:
+    """Divide what a marked script printed: by the line of each block, what its commands printed."""
+    found = re.split(rf"^{_MARK}(\d+)\n", printed, flags=re.MULTILINE)
+    return dict(zip(map(int, found[1::2]), found[2::2], strict=True))
+
+
+def missing(shown: str, printed: str) -> str:
+    """Return the first line of what is shown that was not printed after the one before; or none.
+
+    ``...`` stands for anything, and how wide blanks are does not matter.
+    """
+    rows = iter([" ".join(row.split()) for row in printed.splitlines()])
+    for row in shown.splitlines():
+        wanted = re.escape(" ".join(row.split())).replace(r"\.\.\.", ".*")
+        if wanted not in ("", ".*") and not any(re.fullmatch(wanted, found) for found in rows):
+            return row
+    return ""

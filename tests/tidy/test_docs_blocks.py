@@ -2,7 +2,14 @@ import subprocess
 
 import pytest
 
-from tests.tidy.docs_blocks import Block, console_blocks, script
+from tests.tidy.docs_blocks import (
+    Block,
+    console_blocks,
+    missing,
+    parts,
+    script,
+    shown_files,
+)
 
 TEXT = """\
 # Title
@@ -76,3 +83,42 @@ $ echo never
         ["bash", "-c", script(console_blocks(text))], capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.returncode) == ("kept and joined\n", 1)
+
+
+def test_what_each_block_printed_is_told_apart() -> None:
+    text = """\
+```console
+$ echo one
+$ echo two
+```
+```console (needs boards)
+$ echo never
+```
+```console
+$ printf 'three\\n'
+```
+"""
+    marked = script(console_blocks(text), marked=True)
+    done = subprocess.run(["bash", "-c", marked], capture_output=True, text=True, check=True)
+    assert parts(done.stdout) == {1: "one\ntwo\n", 8: "three\n"}
+
+
+def test_lines_that_a_page_shows_of_a_file_are_found() -> None:
+    text = "```text (in out/report.md)\n| a |\n...\n```\n```text\nof nothing\n```\n"
+    assert shown_files(text) == (("out/report.md", "| a |\n..."),)
+
+
+@pytest.mark.parametrize(
+    ("shown", "first"),
+    [
+        ("run 1 of ...: ok, ... s\n...\n| a | b |", ""),
+        ("", ""),
+        ("run 2 of ...", "run 2 of ..."),
+        ("ok, ... s", "ok, ... s"),
+        ("| a | b |\nrun 1 of ...", "run 1 of ..."),
+        ("run 1 of 6: ok, 2.5 s\nrun 1 of 6: ok, 2.5 s", "run 1 of 6: ok, 2.5 s"),
+        ("run 1 of 6: ok, 2x5 s", "run 1 of 6: ok, 2x5 s"),
+    ],
+)
+def test_what_is_shown_is_printed_whole_and_in_order(shown: str, first: str) -> None:
+    assert missing(shown, "begun\nrun 1 of 6: ok,   2.5 s\n|  a | b   |\n") == first

@@ -103,7 +103,8 @@ def _end_words(attempt: Attempt, measurement: Measurement | None) -> str:
     if measurement is not None:
         words += f", {measurement.duration_seconds:.1f} s"
         if measurement.verification is not None:
-            words += f", {measurement.verification.records:,} records verified"
+            records = measurement.verification.records
+            words += f", {records:,} record{'s' * (records != 1)} verified"
         if measurement.verdict is not Verdict.UNJUDGED:
             words += f", {measurement.verdict}"
         if measurement.energy is not None:

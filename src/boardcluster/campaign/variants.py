@@ -76,7 +76,8 @@ class VariantSwitcher:
         if self._begun is not None and trial.start != self._start:
             self._stop_for(trial.start, self._begun)
         if self._live is None or variant != self._variant:
-            words = f"{variant.workers} workers, profile {variant.profile}, master {variant.master}"
+            workers = f"{variant.workers} worker{'s' * (variant.workers != 1)}"
+            words = f"{workers}, profile {variant.profile}, master {variant.master}"
             words += f", {settings_words(dict(variant.settings))}" if variant.settings else ""
             self._progress(f"changing the cluster to {words}", 0, 0)
             self._live = self._up(variant)

@@ -49,6 +49,8 @@ def command(
             f"live: {seen.health.live_datanodes} DataNodes, {seen.health.live_nodemanagers} "
             f"NodeManagers; HDFS has {format_bytes(seen.health.hdfs_free_bytes)} left"
         )
+        if blocks := seen.health.under_replicated_blocks:
+            say(f"{blocks} blocks of HDFS have fewer copies than they should")
     if seen.page_hint:
         say(seen.page_hint)
 

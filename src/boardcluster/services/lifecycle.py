@@ -70,6 +70,8 @@ class Health:
     """Whether both history servers answer."""
     hdfs_free_bytes: int
     """Space left in HDFS."""
+    under_replicated_blocks: int = 0
+    """Blocks of HDFS of which there are fewer copies than there should be."""
 
     def is_good(self, workers: int) -> bool:
         """Whether every worker of the cluster can take data and work."""
@@ -214,11 +216,12 @@ def health(layout: Layout, remote: Remote) -> Health:
         ],
         timeout_seconds=_ANSWER_SECONDS * layout.dilation,
     )
-    live, safe, free = 0, True, 0
+    live, safe, free, under_replicated = 0, True, 0, 0
     if name_node.status == 200 and (beans := name_node.json()["beans"]):
         live = int(beans[0]["NumLiveDataNodes"])
         safe = beans[0]["FSState"] != "Operational"
         free = int(beans[0]["CapacityRemaining"])
+        under_replicated = int(beans[0]["UnderReplicatedBlocks"])
     managers = 0
     if yarn.status == 200:
         managers = int(yarn.json()["clusterMetrics"]["activeNodes"])
@@ -228,6 +231,7 @@ def health(layout: Layout, remote: Remote) -> Health:
         safe_mode=safe,
         history=job_history.status == 200 and spark_history.status == 200,
         hdfs_free_bytes=free,
+        under_replicated_blocks=under_replicated,
     )
 
 

@@ -347,7 +347,11 @@ class World:
             return {"status": 202, "body": "", "location": None}
         if parts.path == "/ws/v1/cluster/apps":
             return ok({"apps": {"app": self.applications(query["applicationTags"])}})
-        state = {"NumLiveDataNodes": 4, "FSState": "Operational"} | self.space
+        state = {
+            "NumLiveDataNodes": 4,
+            "FSState": "Operational",
+            "UnderReplicatedBlocks": 0,
+        } | self.space
         answers = {
             "/ws/v1/cluster/nodes": {"nodes": {"node": self.unhealthy}},
             "/ws/v1/cluster/metrics": {"clusterMetrics": {"activeNodes": 4}},

@@ -452,6 +452,17 @@ def test_emulated_nodes_have_nothing_to_install(
 # status
 
 
+def health_of(*, under_replicated_blocks: int = 0) -> Health:
+    return Health(
+        live_datanodes=1,
+        live_nodemanagers=1,
+        safe_mode=False,
+        history=True,
+        hdfs_free_bytes=5,
+        under_replicated_blocks=under_replicated_blocks,
+    )
+
+
 def status_of(**changed: Any) -> Status:
     view = DaemonView(
         name="datanode",
@@ -464,14 +475,11 @@ def status_of(**changed: Any) -> Status:
         proportional_bytes=5,
         log="/log",
     )
-    health = Health(
-        live_datanodes=1, live_nodemanagers=1, safe_mode=False, history=True, hdfs_free_bytes=5
-    )
     return Status(
         **{
             "phase": "up",
             "daemons": (view,),
-            "health": health,
+            "health": health_of(),
             "workers": 1,
             "profile": "default",
             "engines": "pair",
@@ -496,6 +504,15 @@ def test_status_of_boards(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "boardcluster tunnel" in text
     assert "without root" not in text
     assert "INSECURE" not in text
+    assert "fewer copies" not in text
+
+
+def test_status_counts_blocks_with_too_few_copies(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = shown(desk, monkeypatch, health=health_of(under_replicated_blocks=6))
+
+    assert "6 blocks of HDFS have fewer copies than they should" in text
 
 
 def test_status_of_an_open_cluster_says_so_first(

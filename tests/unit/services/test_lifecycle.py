@@ -283,7 +283,12 @@ NOBODY = {"status": 0, "body": "ConnectionRefusedError", "location": None}
 def answers(
     datanodes: int = 4, managers: int = 4, *, state: str = "Operational", history: bool = True
 ) -> list[dict[str, Any]]:
-    bean = {"NumLiveDataNodes": datanodes, "FSState": state, "CapacityRemaining": 12345}
+    bean = {
+        "NumLiveDataNodes": datanodes,
+        "FSState": state,
+        "CapacityRemaining": 12345,
+        "UnderReplicatedBlocks": 6,
+    }
     return [
         ok({"beans": [bean]}),
         ok({"clusterMetrics": {"activeNodes": managers}}),
@@ -304,6 +309,7 @@ def test_health_reads_what_the_masters_say(layout: Layout) -> None:
         safe_mode=False,
         history=True,
         hdfs_free_bytes=12345,
+        under_replicated_blocks=6,
     )
     assert [request["url"] for request in remote.requests[0]["requests"]] == [
         "http://master:9870/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState",

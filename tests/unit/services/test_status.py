@@ -102,6 +102,7 @@ class Watched:
             "NumLiveDataNodes": datanodes,
             "FSState": "Operational",
             "CapacityRemaining": 12345,
+            "UnderReplicatedBlocks": 0,
         }
         bodies: list[Mapping[str, Any]] = [
             {"beans": [bean]},
