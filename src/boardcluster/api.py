@@ -381,6 +381,7 @@ class Cluster:
         *,
         baseline: int | None = None,
         new: bool = False,
+        tainted: bool = False,
         notify: str = "",
     ) -> WatchRound:
         """Run a small campaign once more, and say which cells take more or less than they did.
@@ -392,6 +393,7 @@ class Cluster:
             baseline: first rounds that make the limits, at least 5; None for those that it was
                 begun with, or 10.
             new: begin another baseline with this round.
+            tainted: count disturbed runs, too; chosen when a baseline begins.
             notify: command that is run without a shell, with one sentence as its last argument,
                 when a cell leaves its limits; empty for none.
 
@@ -404,7 +406,7 @@ class Cluster:
             LockedError: another driver is at work.
         """
         self.require()
-        order = WatchOrder(file=Path(file), baseline=baseline, new=new)
+        order = WatchOrder(file=Path(file), baseline=baseline, new=new, tainted=tainted)
         command = notify_command(notify)
         outcome = run_round(self.home, order, cache=self.cache, follow=self._follow)
         standing = self.watch_standing(file)
@@ -412,10 +414,15 @@ class Cluster:
         return WatchRound(outcome=outcome, standing=standing, notify_failure=failure)
 
     def preview_round(
-        self, file: AnyPath, *, baseline: int | None = None, new: bool = False
+        self,
+        file: AnyPath,
+        *,
+        baseline: int | None = None,
+        new: bool = False,
+        tainted: bool = False,
     ) -> Preview:
         """Return what ``watch_performance`` would run and need; changes nothing."""
-        order = WatchOrder(file=Path(file), baseline=baseline, new=new)
+        order = WatchOrder(file=Path(file), baseline=baseline, new=new, tainted=tainted)
         return preview_round(self.home, order, cache=self.cache)
 
     def watch_standing(self, file: AnyPath) -> WatchStanding:

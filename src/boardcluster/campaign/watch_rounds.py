@@ -62,6 +62,8 @@ class WatchOrder:
     """Rounds that make the limits; None for what was begun with, or the default."""
     new: bool = False
     """Whether another baseline begins with this round."""
+    tainted: bool = False
+    """Whether runs that were too disturbed count, too; chosen when a baseline begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,7 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
         begun_utc=now_utc(),
         factors=_named_factors(spec),
         settings=tuple(sorted({key for row in spec.matrices for key in row.settings})),
+        tainted=order.tainted,
     )
     known = read_watch(home, spec.name)
     if known is None or order.new or not _rounds(home, known):
@@ -118,6 +121,11 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
         raise UsageError(
             f"this watch was begun with --baseline {known.baseline}, not {order.baseline}",
             hint="leave it out, or begin another baseline with --new",
+        )
+    if order.tainted and not known.tainted:
+        raise UsageError(
+            "this watch was begun without --tainted",
+            hint="leave it out, or begin another baseline with --new --tainted",
         )
     return WatchedFile(request=request, record=known, is_begun=True)
 

@@ -94,7 +94,10 @@ class _BisectOptions:
         ),
     ] = None
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="With --bisect: count disturbed runs, too.")
+        bool,
+        typer.Option(
+            "--tainted", help="Count disturbed runs, too; a baseline is begun with or without."
+        ),
     ] = False
 
 
@@ -139,11 +142,18 @@ def command(
         return
     if dry_run:
         print_round_plan(
-            cluster.preview_round(file, baseline=watch.baseline, new=watch.new), as_json=as_json
+            cluster.preview_round(
+                file, baseline=watch.baseline, new=watch.new, tainted=parts.tainted
+            ),
+            as_json=as_json,
         )
         return
     done = cluster.watch_performance(
-        file, baseline=watch.baseline, new=watch.new, notify=watch.notify or ""
+        file,
+        baseline=watch.baseline,
+        new=watch.new,
+        tainted=parts.tainted,
+        notify=watch.notify or "",
     )
     print_standing(done.standing, as_json=as_json)
     _end(done)
@@ -159,8 +169,8 @@ def _refuse_mixed(watch: _RoundOptions, parts: _BisectOptions, *, dry_run: bool)
     given = [name for name, value in modes.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} contradict each other", hint="give one of them")
-    if parts.bisect is None and (parts.only or parts.tainted):
-        raise UsageError("--only and --tainted are for --bisect", hint="leave them out, or add it")
+    if parts.bisect is None and parts.only:
+        raise UsageError("--only is for --bisect", hint="leave it out, or add --bisect A B")
     no_round = {"--baseline": watch.baseline is not None, "--dry-run": dry_run}
     no_round |= {"--notify": watch.notify is not None, "--new": watch.new}
     allowed = {"--bisect": ("--new", "--dry-run"), "--timer": ("--notify",), "--show": ()}

@@ -62,7 +62,9 @@ def _standing(store: Store, record: WatchRecord) -> WatchStanding:
     found: list[dict[str, Cell]] = []
     for row in rounds:
         results = store.results(row.id, all_attempts=True)
-        found.append({_cell_name(cell, record): cell for cell in summarise(results)})
+        found.append(
+            {_cell_name(cell, record): cell for cell in summarise(results, tainted=record.tainted)}
+        )
     names = tuple(dict.fromkeys(name for cells in found for name in sorted(cells)))
     return WatchStanding(
         name=record.name,

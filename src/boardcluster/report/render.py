@@ -12,6 +12,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
+from boardcluster.analysis.watched import WatchStanding
 from boardcluster.foreign import visible
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
@@ -92,6 +93,7 @@ def write_source(
     evidence: Evidence | None = None,
     probes: Sequence[ProbeRun] = (),
     tunings: Sequence[TuningSummary] = (),
+    watches: Sequence[WatchStanding] = (),
     figures: bool = False,
     follow: Callable[[str, int, int], None] | None = None,
 ) -> Written:
@@ -106,6 +108,7 @@ def write_source(
         evidence: what the telemetry of the runs gave.
         probes: runs of probes on the cluster's nodes, oldest first.
         tunings: what tunings found, oldest first.
+        watches: how watches of the performance stand.
         figures: whether to write each figure as SVG, PNG and PDF too, into ``figures/``; each takes
             about half a second.
         follow: told what is drawn, how much of it is done and how much there is.
@@ -113,7 +116,14 @@ def write_source(
     Raises:
         StoreError: the folder cannot be written.
     """
-    report = report_of(source, cluster=cluster, evidence=evidence, probes=probes, tunings=tunings)
+    report = report_of(
+        source,
+        cluster=cluster,
+        evidence=evidence,
+        probes=probes,
+        tunings=tunings,
+        watches=watches,
+    )
     environment = make_environment()
     parts = list(report.walk())
     drawn = [figure for part in parts for figure in part.figures]

@@ -30,6 +30,8 @@ class WatchRecord:
     """Factors whose levels the file sets. All others come from the cluster, and may change."""
     settings: tuple[str, ...]
     """Properties of the engines that it sets, likewise."""
+    tainted: bool = False
+    """Whether runs that were too disturbed count, too."""
 
 
 def watch_path(home: Path, name: str) -> Path:
