@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["smallest_set", "tests_least", "tests_most"]
+__all__ = ["fewest_sets", "most_sets", "smallest_set"]
 
 _Item = TypeVar("_Item")
 
@@ -57,11 +57,11 @@ def _chunks(items: tuple[_Item, ...], parts: int) -> list[tuple[_Item, ...]]:
     return [items[low:high] for low, high in itertools.pairwise(ends)]
 
 
-def tests_least(count: int) -> int:
+def fewest_sets(count: int) -> int:
     """How many sets are tried at least, where one of so many changes makes the difference."""
     return math.ceil(math.log2(count)) if count > 1 else 0
 
 
-def tests_most(count: int) -> int:
+def most_sets(count: int) -> int:
     """How many are tried at most; only where many of them are needed together."""
     return count * count + 3 * count if count > 2 else 2 * (count - 1)

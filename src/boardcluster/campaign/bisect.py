@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster.analysis.bisecting import smallest_set, tests_least, tests_most
+from boardcluster.analysis.bisecting import fewest_sets, most_sets, smallest_set
 from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, compare, observe
 from boardcluster.campaign.begin import CampaignRequest, Start
 from boardcluster.campaign.bisect_sides import (
@@ -143,8 +143,8 @@ def plan_bisect(home: Path, order: BisectOrder) -> BisectPlan:
         sides=sides,
         cells=cells,
         runs_of_each=each,
-        runs_least=first + 2 * each * tests_least(count),
-        runs_most=first + 2 * each * tests_most(count),
+        runs_least=first + 2 * each * fewest_sets(count),
+        runs_most=first + 2 * each * most_sets(count),
         run_seconds=sum(took) / len(took) if took else None,
     )
 

@@ -32,7 +32,7 @@ def print_standing(standing: WatchStanding, *, as_json: bool) -> None:
         "limits (s)": _limits,
         "baseline": lambda row: f"{row.chart.have} of {row.chart.wanted}",
         "stands": _stands,
-        "since": lambda row: between_words(row.chart.change) if row.chart.change else "",
+        "changed": lambda row: between_words(row.chart.change) if row.chart.change else "",
     }
     title = f"{standing.name}: {len(standing.rounds)} rounds of {standing.file}"
     print_columns(title, columns, standing.cells)

@@ -37,7 +37,7 @@ def cell_words(name: str, chart: ControlChart, changed: Sequence[str]) -> str:
     share = chart.change.ratio.value - 1
     more = "more" if share > 0 else "less"
     return (
-        f"{said}; it takes {words.percent(abs(share))} {more} since"
+        f"{said}; it takes {words.percent(abs(share))} {more} since a change"
         f" {between_words(chart.change)}; {_changed_words(changed)}"
     )
 
