@@ -18,7 +18,7 @@ from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, compar
 from boardcluster.campaign.begin import CampaignRequest, Start
 from boardcluster.campaign.bisect_sides import (
     BisectSides,
-    Difference,
+    PropertyDifference,
     bisect_sides,
     cell_key,
     cell_words,
@@ -92,7 +92,7 @@ class BisectPlan:
 class BisectStep:
     """One comparison."""
 
-    changed: tuple[Difference, ...]
+    changed: tuple[PropertyDifference, ...]
     """What the second side sets differently; empty for engine pairs."""
     cell: str
     """The cell, in words."""
@@ -112,7 +112,7 @@ class BisectOutcome:
     """What was compared."""
     steps: tuple[BisectStep, ...]
     """Every comparison, in order; the first ones are of all differences together, cell by cell."""
-    found: tuple[Difference, ...]
+    found: tuple[PropertyDifference, ...]
     """The smallest set that makes the difference; empty where none was shown."""
     words: str
     """The same as a sentence."""
@@ -167,7 +167,7 @@ def _cells(
     return tuple(found.values())
 
 
-def _own(changed: Sequence[Difference], trial: Trial) -> tuple[Difference, ...]:
+def _own(changed: Sequence[PropertyDifference], trial: Trial) -> tuple[PropertyDifference, ...]:
     """Those that jobs of a trial's engine can notice."""
     known = of_engine({row.key: row.new for row in changed}, trial.engine)
     return tuple(row for row in changed if row.key in known)
@@ -202,7 +202,7 @@ def run_bisect(home: Path, order: BisectOrder, *, cache: Path, follow: Follower)
     cell = next(row for row in planned.cells if cell_words(row) == most.cell)
     steps = [replace(row, makes_it=row in shown) for row in whole]
 
-    def makes_it(changed: tuple[Difference, ...]) -> bool:
+    def makes_it(changed: tuple[PropertyDifference, ...]) -> bool:
         [step] = search.compared(changed, (cell,))
         step = replace(step, makes_it=_is_enough(step.ratio, most.ratio))
         follow.line(_step_words(step))
@@ -268,7 +268,7 @@ class _Search:
         return f"bisect-{digest[:8]}"
 
     def compared(
-        self, changed: tuple[Difference, ...], cells: Sequence[Trial]
+        self, changed: tuple[PropertyDifference, ...], cells: Sequence[Trial]
     ) -> tuple[BisectStep, ...]:
         """Compare cells with some differences to the same cells with none; those that read them."""
         cells = [row for row in cells if _own(changed, row)]
@@ -281,7 +281,9 @@ class _Search:
             results = store.results(done.campaign.id)
         return tuple(self._step(changed, row, results) for row in cells)
 
-    def _spec(self, changed: tuple[Difference, ...], cells: Sequence[Trial]) -> CampaignSpec:
+    def _spec(
+        self, changed: tuple[PropertyDifference, ...], cells: Sequence[Trial]
+    ) -> CampaignSpec:
         restarts = any(restarts_daemons(row.key) for row in changed)
         settings = {row.key: row.new for row in changed}
         matrices = tuple(
@@ -305,7 +307,7 @@ class _Search:
         )
 
     def _step(
-        self, changed: tuple[Difference, ...], cell: Trial, results: Sequence[Result]
+        self, changed: tuple[PropertyDifference, ...], cell: Trial, results: Sequence[Result]
     ) -> BisectStep:
         key = cell_key(cell, self._sides)
         rows = [row for row in results if cell_key(row.trial, self._sides) == key]

@@ -16,7 +16,7 @@ from boardcluster.units import format_bytes
 
 __all__ = [
     "BisectSides",
-    "Difference",
+    "PropertyDifference",
     "bisect_sides",
     "cell_key",
     "cell_words",
@@ -32,7 +32,7 @@ _OWN_FIELDS = ("workload", "engine", "profile", "size_bytes", "input", "paramete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class PropertyDifference:
     """A property that the two sides set differently."""
 
     key: str
@@ -58,7 +58,7 @@ class BisectSides:
     """The profile of the first side; the second is that with the differences on top."""
     settings: Mapping[str, str]
     """Properties that the first side sets on top of it."""
-    differences: tuple[Difference, ...]
+    differences: tuple[PropertyDifference, ...]
     """What can be set one by one, by name."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """What also differs and cannot, by name, with the reason."""
@@ -108,7 +108,7 @@ def bisect_sides(names: tuple[str, str], declared: ClusterSpec) -> BisectSides:
         except ValueError as error:
             refused[key] = str(error)
             continue
-        found.append(Difference(key=key, old=old or default, new=checked))
+        found.append(PropertyDifference(key=key, old=old or default, new=checked))
     if not found:
         also = f", except in {', '.join(refused)}, which cannot be set alone" if refused else ""
         raise UsageError(

@@ -109,20 +109,14 @@ def write_source(
         probes: runs of probes on the cluster's nodes, oldest first.
         tunings: what tunings found, oldest first.
         watches: how watches of the performance stand.
-        figures: whether to write each figure as SVG, PNG and PDF too, into ``figures/``; each takes
-            about half a second.
+        figures: whether each figure is also written as SVG, PNG and PDF, about 0.5 s for each.
         follow: told what is drawn, how much of it is done and how much there is.
 
     Raises:
         StoreError: the folder cannot be written.
     """
     report = report_of(
-        source,
-        cluster=cluster,
-        evidence=evidence,
-        probes=probes,
-        tunings=tunings,
-        watches=watches,
+        source, cluster=cluster, evidence=evidence, probes=probes, tunings=tunings, watches=watches
     )
     environment = make_environment()
     parts = list(report.walk())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from boardcluster.store.files import read_record, write_record
 
-__all__ = ["WatchRecord", "read_watch", "read_watches", "write_watch"]
+__all__ = ["WatchRecord", "read_watch", "read_watches", "watch_files", "write_watch"]
 
 _FOLDER = "watches"
 
@@ -34,7 +34,7 @@ class WatchRecord:
     """Whether runs that were too disturbed count, too."""
 
 
-def watch_path(home: Path, name: str) -> Path:
+def _path(home: Path, name: str) -> Path:
     """Path of a watch's record."""
     return home / _FOLDER / f"{name}.json"
 
@@ -45,7 +45,7 @@ def write_watch(home: Path, record: WatchRecord) -> None:
     Raises:
         OSError: the disk is full, read-only or out of reach.
     """
-    write_record(watch_path(home, record.name), record)
+    write_record(_path(home, record.name), record)
 
 
 def read_watch(home: Path, name: str) -> WatchRecord | None:
@@ -54,7 +54,7 @@ def read_watch(home: Path, name: str) -> WatchRecord | None:
     Raises:
         StoreError: its record is damaged or of a newer version.
     """
-    path = watch_path(home, name)
+    path = _path(home, name)
     return read_record(WatchRecord, path) if path.is_file() else None
 
 
@@ -64,5 +64,9 @@ def read_watches(home: Path) -> tuple[WatchRecord, ...]:
     Raises:
         StoreError: a record is damaged or of a newer version.
     """
-    paths = sorted((home / _FOLDER).glob("*.json"))
-    return tuple(read_record(WatchRecord, path) for path in paths)
+    return tuple(read_record(WatchRecord, path) for path in watch_files(home))
+
+
+def watch_files(home: Path) -> tuple[Path, ...]:
+    """Return the files of all watches of a cluster, by name."""
+    return tuple(sorted((home / _FOLDER).glob("*.json")))

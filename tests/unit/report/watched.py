@@ -15,7 +15,7 @@ from boardcluster.store.watches import WatchRecord, write_watch
 
 __all__ = ["BEGUN_UTC", "FILE", "store_rounds", "watch_record"]
 
-FILE = "/home/you/night.toml"
+FILE = "/srv/night.toml"
 BEGUN_UTC = NOON.isoformat()
 _FROM_THE_FILE = ("workload", "engine", "size_bytes")
 
