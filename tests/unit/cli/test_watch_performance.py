@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import NOON
+from tests.builders import NOON, make_campaign, make_result
 from tests.unit.cli.desk import Desk, bad
 
 import boardcluster as bc
+from boardcluster.campaign.begin import CampaignRequest
+from boardcluster.campaign.life import CampaignOutcome
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
@@ -24,8 +26,11 @@ from boardcluster.errors import (
     StoreError,
     UsageError,
 )
-from boardcluster.records import Trial
+from boardcluster.records import Engine, Trial
+from boardcluster.services.operation import read_spec
+from boardcluster.store import CampaignSummary
 
+NEW, OLD = "hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9"
 STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
 SLOW = "mapreduce.client.progressmonitor.pollinterval"
 HARMLESS = (
@@ -312,10 +317,37 @@ def test_two_profiles_differ_in_their_properties(desk: Desk, file: Path) -> None
     assert desk.ran == []
 
 
+def test_engine_pairs_take_turns_in_homes_of_their_own(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[str] = []
+    attempts = itertools.count()
+
+    def run(home: Path, request: CampaignRequest, **_: object) -> CampaignOutcome:
+        spec = read_spec(home / "cluster.toml")
+        assert home == desk.home / "bisect" / spec.engines
+        turns.append(f"{spec.engines[7:10]} {request.spec.name}")
+        seconds = (40.0 if spec.engines == OLD else 20.0) + 0.1 * next(attempts)
+        row = make_result(
+            seconds, campaign_id=f"c{len(turns)}", workload="wordcount", engine=Engine.MAPREDUCE,
+            size_bytes=10**6,
+        )  # fmt: skip
+        summary = CampaignSummary(campaign_id="c", planned=1, ok=1, failed=0, invalid=0, pending=0)
+        return CampaignOutcome(
+            campaign=make_campaign(), chosen=(row.trial,), summary=summary, results=(row,)
+        )
+
+    monkeypatch.setattr("boardcluster.campaign.engine_sides.run_campaign", run)
+    found = watch(desk, file, "--bisect", NEW, OLD)
+    assert [turn[:3] for turn in turns] == ["3.4", "3.3", "3.3", "3.4", "3.4", "3.3"]
+    assert [turn.rpartition("-")[2] for turn in turns] == list("112233")
+    assert "1.99 times" in found["words"]
+    assert found["steps"][0]["makes_it"]
+
+
 def test_engine_pairs_need_a_cluster_that_is_down(desk: Desk, file: Path) -> None:
     desk.is_up = True
-    pairs = ("hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9")
     with pytest.raises(ClusterError, match="the cluster is up"):
-        watch(desk, file, "--bisect", *pairs)
-    shown = desk("watch-performance", str(file), "--bisect", *pairs, "--dry-run").stdout
+        watch(desk, file, "--bisect", NEW, OLD)
+    shown = desk("watch-performance", str(file), "--bisect", NEW, OLD, "--dry-run").stdout
     assert "nothing lies between" in shown
