@@ -42,6 +42,7 @@ from boardcluster.campaign.tune_order import TuneOrder
 from boardcluster.campaign.upkeep import bring_up, take_down
 from boardcluster.campaign.watch_rounds import (
     WatchOrder,
+    check_watch,
     notify_command,
     notify_of,
     preview_round,
@@ -442,12 +443,14 @@ class Cluster:
             notify: as of ``watch_performance``.
 
         Raises:
-            UsageError: the calendar expression is none.
+            UsageError: the calendar expression is none, or the file means something else than the
+                rounds so far.
             SpecError: the campaign file is missing or wrong.
             HostError: the units cannot be written.
         """
         self.require()
         notify_command(notify)
+        check_watch(self.home, WatchOrder(file=Path(file)))
         return write_timer(watch_timer(self.home, self.cache, Path(file), notify=notify), calendar)
 
     def remove_watch_timer(self, file: AnyPath) -> TimerState:

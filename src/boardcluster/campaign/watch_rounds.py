@@ -247,10 +247,8 @@ def notify_of(standing: WatchStanding, command: Sequence[str]) -> str:
 def watch_timer(home: Path, cache: Path, file: Path, *, notify: str = "") -> UserTimer:
     """Return the timer that runs rounds of a campaign file, with this program as it is installed.
 
-    Raises:
-        SpecError: the file is missing or wrong.
+    The file is not read, so that the timer of one that is gone can be removed.
     """
-    name = campaign_file(file).spec.name
     path, folder = file.absolute(), home.absolute()
     command = [sys.executable, "-m", "boardcluster", "watch-performance", str(path)]
     command += ["--home", str(folder), "--cache", str(cache.absolute())]
@@ -258,8 +256,8 @@ def watch_timer(home: Path, cache: Path, file: Path, *, notify: str = "") -> Use
     kept = {key: os.environ[key] for key in _KEPT if os.environ.get(key)}
     return UserTimer(
         about=f"One more round of {path} on the cluster in {folder}",
-        title=name,
-        key=f"{folder}\n{name}",
+        title=path.stem,
+        key=f"{folder}\n{path}",
         command=tuple(command),
         folder=path.parent,
         environment=kept,

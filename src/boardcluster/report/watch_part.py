@@ -91,7 +91,10 @@ def _part(cell: WatchedCell, name: str, material: Material) -> Part:
     return Part(
         title=cell.name[:1].upper() + cell.name[1:],
         name=name,
-        text=(f"{cell.words}.", *([warning] if cell.baseline_drifts else [])),
+        text=(
+            f"{cell.words[:1].upper()}{cell.words[1:]}.",
+            *([warning] if cell.baseline_drifts else []),
+        ),
         figures=named(_figures(cell, emulated=emulated, twins=material.twins), name),
         fold="Every round",
         tables=present(

@@ -248,6 +248,9 @@ def test_a_timer_is_written_for_this_file_and_removed(
         in desk("watch-performance", str(file), "--timer", "daily", "--notify", "echo 100%").stdout
     )
     assert desk.ran == []
+    with pytest.raises(SpecError, match=r"absent\.toml"):
+        watch(desk, file.with_name("absent.toml"), "--timer", "daily")
+    file.unlink()  # a timer outlives its file, and must go all the same
     gone = watch(desk, file, "--timer", "off")
     assert len(gone["changed"]) == 2
     assert "no timer" in desk("watch-performance", str(file), "--timer", "off").stdout
