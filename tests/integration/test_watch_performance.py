@@ -78,7 +78,7 @@ def test_a_slow_setting_leaves_the_limits_and_is_named(up: Cli, file: Path, tmp_
 @pytest.mark.soak
 def test_bisection_finds_the_planted_setting(up: Cli, file: Path) -> None:
     up("up")
-    settings = f"{HARMLESS},{SLOW}=30000"
+    settings = f"{HARMLESS},{SLOW}=60000"
     found = up.json("watch-performance", str(file), "--bisect", "cluster", settings, "--tainted")
     assert [row["key"] for row in found["found"]] == [SLOW]
     assert all(row["ratio"]["counts"] == [3, 3] for row in found["steps"] if row["ratio"])

@@ -21,6 +21,9 @@ __all__ = [
 ]
 
 
+_TITLE_LENGTH_MOST = 30
+
+
 def print_standing(standing: WatchStanding, *, as_json: bool) -> None:
     """Print one row for each cell, and what changed where one is out of its limits."""
     if as_json:
@@ -106,10 +109,12 @@ def print_bisect_plan(plan: BisectPlan, *, as_json: bool) -> None:
     if plan.sides is None:
         say("nothing lies between the two engine pairs: the two are compared")
     else:
+        short = max(map(len, plan.sides.names)) <= _TITLE_LENGTH_MOST
+        first, second = plan.sides.names if short else ("first", "second")
         columns = {
             "property": lambda row: row.key,
-            plan.sides.names[0]: lambda row: row.old,
-            plan.sides.names[1]: lambda row: row.new,
+            first: lambda row: row.old,
+            second: lambda row: row.new,
         }
         print_columns(f"{len(plan.sides.differences)} differences", columns, plan.sides.differences)
         for key, why in plan.sides.refused.items():
@@ -123,7 +128,8 @@ def print_bisect_plan(plan: BisectPlan, *, as_json: bool) -> None:
         if plan.runs_most > plan.runs_least:
             took += f", at most {format_seconds(plan.runs_most * plan.run_seconds)}"
         took += " and what the cluster needs to start"
-    say(f"{len(plan.cells)} cells, {plan.runs_of_each} runs of each side in a step: {runs}; {took}")
+    cells = "1 cell" if len(plan.cells) == 1 else f"{len(plan.cells)} cells"
+    say(f"{cells}, {plan.runs_of_each} runs of each side in a step: {runs}; {took}")
 
 
 def print_bisection(done: BisectOutcome, *, as_json: bool) -> None:
