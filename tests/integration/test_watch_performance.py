@@ -81,6 +81,6 @@ def test_bisection_finds_the_planted_setting(up: Cli, file: Path) -> None:
     settings = f"{HARMLESS},{SLOW}=60000"
     found = up.json("watch-performance", str(file), "--bisect", "cluster", settings, "--tainted")
     assert [row["key"] for row in found["found"]] == [SLOW]
-    assert all(row["ratio"]["counts"] == [3, 3] for row in found["steps"] if row["ratio"])
+    assert all(row["ratio"]["counts"][0] >= 3 for row in found["steps"] if row["ratio"])
     again = up.json("watch-performance", str(file), "--bisect", "cluster", settings, "--tainted")
     assert again == found

@@ -50,6 +50,9 @@ __all__ = ["BisectOrder", "BisectOutcome", "BisectPlan", "BisectStep", "plan_bis
 _RUNS_LEAST = 3
 """Fewest runs of each side in a step: an interval of two reaches three times as far."""
 
+_TRIES = 3
+"""A step that cannot tell is measured so often in all: noise must not pass for an answer."""
+
 _SHARE = 0.5
 """A set makes the difference if it makes at least this part of it, as a logarithm."""
 
@@ -144,7 +147,7 @@ def plan_bisect(home: Path, order: BisectOrder) -> BisectPlan:
         cells=cells,
         runs_of_each=each,
         runs_least=first + 2 * each * fewest_sets(count),
-        runs_most=first + 2 * each * most_sets(count),
+        runs_most=_TRIES * (first + 2 * each * most_sets(count)),
         run_seconds=sum(took) / len(took) if took else None,
     )
 
@@ -203,7 +206,7 @@ def run_bisect(home: Path, order: BisectOrder, *, cache: Path, follow: Follower)
     steps = [replace(row, makes_it=row in shown) for row in whole]
 
     def makes_it(changed: tuple[PropertyDifference, ...]) -> bool:
-        [step] = search.compared(changed, (cell,))
+        [step] = search.compared(changed, (cell,), enough=_SHARE * abs(_log(most.ratio)))
         step = replace(step, makes_it=_is_enough(step.ratio, most.ratio))
         follow.line(_step_words(step))
         steps.append(step)
@@ -228,6 +231,16 @@ def _is_enough(ratio: MeasuredRatio | None, whole: MeasuredRatio | None) -> bool
     if ratio is None or whole is None or ratio.verdict is not whole.verdict:
         return False
     return abs(_log(ratio)) >= _SHARE * abs(_log(whole))
+
+
+def _is_open(ratio: MeasuredRatio | None, enough: float) -> bool:
+    """Whether runs do not tell, and a difference that is enough may hide in their scatter."""
+    if ratio is None or ratio.verdict is not EffectVerdict.NOT_SHOWN:
+        return False
+    if ratio.interval is None:
+        return True
+    ends = (ratio.interval.low, ratio.interval.high)
+    return max(abs(math.log(end)) for end in ends) >= enough
 
 
 class _Search:
@@ -268,21 +281,39 @@ class _Search:
         return f"bisect-{digest[:8]}"
 
     def compared(
-        self, changed: tuple[PropertyDifference, ...], cells: Sequence[Trial]
+        self,
+        changed: tuple[PropertyDifference, ...],
+        cells: Sequence[Trial],
+        *,
+        enough: float = 0.0,
     ) -> tuple[BisectStep, ...]:
-        """Compare cells with some differences to the same cells with none; those that read them."""
+        """Compare cells with some differences to the same cells with none; those that read them.
+
+        Where the runs do not tell, and may hide a logarithm of ``enough``, more are made.
+        """
         cells = [row for row in cells if _own(changed, row)]
-        spec = self._spec(changed, cells)
+        results: list[Result] = []
+        steps: tuple[BisectStep, ...] = ()
+        for number in range(_TRIES):
+            results += self._measured(changed, cells, number)
+            steps = tuple(self._step(changed, row, results) for row in cells)
+            if not any(_is_open(row.ratio, enough) for row in steps):
+                break
+        return steps
+
+    def _measured(
+        self, changed: tuple[PropertyDifference, ...], cells: Sequence[Trial], number: int
+    ) -> Sequence[Result]:
+        """Run both sides of some cells, or take what an earlier call has run."""
+        spec = self._spec(changed, cells, number)
         request = CampaignRequest(
             spec=spec, start=Start.CONTINUE, file_bytes=self._request.file_bytes
         )
         done = run_campaign(self._home, request, cache=self._cache, follow=self._follow)
-        with Store.open(self._home, read_only=True) as store:
-            results = store.results(done.campaign.id)
-        return tuple(self._step(changed, row, results) for row in cells)
+        return done.results
 
     def _spec(
-        self, changed: tuple[PropertyDifference, ...], cells: Sequence[Trial]
+        self, changed: tuple[PropertyDifference, ...], cells: Sequence[Trial], number: int
     ) -> CampaignSpec:
         restarts = any(restarts_daemons(row.key) for row in changed)
         settings = {row.key: row.new for row in changed}
@@ -296,7 +327,8 @@ class _Search:
             for cell in cells
             for own in ({}, settings)
         )
-        what = json.dumps([sorted(settings.items()), [cell_key(row, self._sides) for row in cells]])
+        keys = [cell_key(row, self._sides) for row in cells]
+        what = json.dumps([sorted(settings.items()), keys, *([number] if number else [])])
         digest = hashlib.sha256(what.encode()).hexdigest()
         return CampaignSpec(
             name=f"{self._stem()}-{self._number}-{digest[:8]}",

@@ -296,6 +296,20 @@ def test_an_interrupted_bisection_goes_on(desk: Desk, file: Path) -> None:
     assert len(desk.ran) == 6 * len(found["steps"]) + 1
 
 
+def test_a_step_that_cannot_tell_is_measured_again(desk: Desk, file: Path) -> None:
+    loud = iter([20.0, 21.0, 90.0, 62.0, 61.0, 60.0] + [20.0, 61.0, 21.0, 62.0, 20.5, 63.0] * 9)
+
+    def noisy(trial: Trial) -> float:
+        slow = SLOW in trial.settings
+        return next(loud) if len(desk.ran) <= 6 else (60.0 if slow else 20.0) + len(desk.ran) / 9
+
+    desk.seconds = noisy
+    found = watch(desk, file, "--bisect", "cluster", f"{SLOW}=9000")
+    assert len(desk.ran) > 6
+    [step] = found["steps"]
+    assert step["ratio"]["counts"][0] == len(desk.ran) / 2
+
+
 def test_where_nothing_differs_it_says_so(desk: Desk, file: Path) -> None:
     desk.seconds = planted
     found = watch(desk, file, "--bisect", "cluster", ",".join(HARMLESS))
