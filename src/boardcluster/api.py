@@ -9,19 +9,27 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from boardcluster.analysis.result_sets import ResultSetComparison
+from boardcluster.analysis.watched import WatchStanding
 from boardcluster.bundle.facts import Authorship
 from boardcluster.bundle.remake import RecomputedReport, recompute_report
 from boardcluster.bundle.take import ImportedBundle, records_only, take_bundle
 from boardcluster.bundle.write import WrittenBundle, write_bundle
 from boardcluster.campaign.begin import CampaignRequest, Design, Start
+from boardcluster.campaign.bisect import (
+    BisectOrder,
+    BisectOutcome,
+    BisectPlan,
+    plan_bisect,
+    run_bisect,
+)
 from boardcluster.campaign.follow import Follower, LineProgress
-from boardcluster.campaign.life import CampaignOutcome, run_campaign
+from boardcluster.campaign.life import CampaignOutcome, Preview, run_campaign
 from boardcluster.campaign.purchase import (
     PurchaseRequest,
     plan_for_request,
@@ -32,6 +40,15 @@ from boardcluster.campaign.request import campaign_file, names_a_file, refuse_gi
 from boardcluster.campaign.tune import TuneOutcome, run_tuning
 from boardcluster.campaign.tune_order import TuneOrder
 from boardcluster.campaign.upkeep import bring_up, take_down
+from boardcluster.campaign.watch_rounds import (
+    WatchOrder,
+    check_watch,
+    notify_command,
+    notify_of,
+    preview_round,
+    run_round,
+    watch_timer,
+)
 from boardcluster.cluster.folders import (
     again,
     cache_folder,
@@ -51,6 +68,7 @@ from boardcluster.queries.report import write_home_report
 from boardcluster.queries.result_sets import compare_named
 from boardcluster.queries.runs import find_run
 from boardcluster.queries.tables import StoredTables
+from boardcluster.queries.watches import watch_standing
 from boardcluster.records import Engine
 from boardcluster.report import Written
 from boardcluster.report.compared import Compared, comparison_frame, describe, render_comparison
@@ -67,6 +85,7 @@ from boardcluster.services.containers import copies_of, fit_of
 from boardcluster.services.operation import read_spec, spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
+from boardcluster.services.user_timer import TimerState, remove_timer, write_timer
 from boardcluster.spec import REPETITIONS_MAX, SEED_MAX, STARTS_MAX, check_precision
 from boardcluster.store import Store
 from boardcluster.tuning.record import Objective
@@ -75,6 +94,7 @@ from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import check_parameters
 
 __all__ = [
+    "BisectOutcome",
     "BoardclusterError",
     "CampaignOutcome",
     "Cluster",
@@ -87,6 +107,8 @@ __all__ = [
     "Status",
     "Table",
     "TuneOutcome",
+    "WatchRound",
+    "WatchStanding",
     "Written",
     "WrittenBundle",
     "compare",
@@ -280,7 +302,7 @@ class Cluster:
         )
 
     def _run(self, request: CampaignRequest) -> CampaignOutcome:
-        require_cluster(self.home, options=self._options)
+        self.require()
         return run_campaign(self.home, request, cache=self.cache, follow=self._follow)
 
     def tune(
@@ -332,7 +354,7 @@ class Cluster:
                 unfinished tuning of the same is in the way.
             RunError: one run after the other failed.
         """
-        require_cluster(self.home, options=self._options)
+        self.require()
         if resume and new:
             raise UsageError("resume and new contradict each other", hint="give one of them")
         order = TuneOrder(
@@ -354,9 +376,152 @@ class Cluster:
         )
         return run_tuning(self.home, order, cache=self.cache, follow=self._follow, cwd=Path.cwd())
 
+    def watch_performance(
+        self,
+        file: AnyPath,
+        *,
+        baseline: int | None = None,
+        new: bool = False,
+        tainted: bool = False,
+        notify: str = "",
+    ) -> WatchRound:
+        """Run a small campaign once more, and say which cells take more or less than they did.
+
+        A round that was interrupted goes on first.
+
+        Args:
+            file: the campaign file.
+            baseline: first rounds that make the limits, at least 5; None for those that it was
+                begun with, or 10.
+            new: begin another baseline with this round.
+            tainted: count disturbed runs, too; chosen when a baseline begins.
+            notify: command that is run without a shell, with one sentence as its last argument,
+                when a cell leaves its limits; empty for none.
+
+        Returns:
+            The round and how every cell stands. A cell out of its limits raises nothing.
+
+        Raises:
+            UsageError: the file means something else than the rounds so far.
+            CapacityError: it cannot run here; with every reason.
+            LockedError: another driver is at work.
+        """
+        self.require()
+        order = WatchOrder(file=Path(file), baseline=baseline, new=new, tainted=tainted)
+        command = notify_command(notify)
+        outcome = run_round(self.home, order, cache=self.cache, follow=self._follow)
+        standing = self.watch_standing(file)
+        failure = notify_of(standing, command) if command and standing.left_now else ""
+        return WatchRound(outcome=outcome, standing=standing, notify_failure=failure)
+
+    def preview_round(
+        self,
+        file: AnyPath,
+        *,
+        baseline: int | None = None,
+        new: bool = False,
+        tainted: bool = False,
+    ) -> Preview:
+        """Return what ``watch_performance`` would run and need; changes nothing."""
+        order = WatchOrder(file=Path(file), baseline=baseline, new=new, tainted=tainted)
+        return preview_round(self.home, order, cache=self.cache)
+
+    def watch_standing(self, file: AnyPath) -> WatchStanding:
+        """Return how the watch of a campaign file stands; nothing is run.
+
+        Raises:
+            EmptySelectionError: no round of it was run yet.
+        """
+        return watch_standing(self.home, Path(file))
+
+    def write_watch_timer(self, file: AnyPath, calendar: str, *, notify: str = "") -> TimerState:
+        """Write a systemd timer of the user's own for ``watch_performance``; nothing is enabled.
+
+        Args:
+            file: the campaign file.
+            calendar: when, as systemd.time(7) says: ``"daily"``.
+            notify: as of ``watch_performance``.
+
+        Raises:
+            UsageError: the calendar expression is none, or the file means something else than the
+                rounds so far.
+            SpecError: the campaign file is missing or wrong.
+            HostError: the units cannot be written.
+        """
+        self.require()
+        notify_command(notify)
+        check_watch(self.home, WatchOrder(file=Path(file)))
+        return write_timer(watch_timer(self.home, self.cache, Path(file), notify=notify), calendar)
+
+    def remove_watch_timer(self, file: AnyPath) -> TimerState:
+        """Disable that timer, and delete its units; without one nothing is done."""
+        return remove_timer(watch_timer(self.home, self.cache, Path(file)))
+
+    def bisect(
+        self,
+        file: AnyPath,
+        first: str,
+        second: str,
+        *,
+        only: str | Sequence[str] = (),
+        tainted: bool = False,
+        new: bool = False,
+    ) -> BisectOutcome:
+        """Find which of the differences between two configurations makes a cell slower or faster.
+
+        What an earlier call measured is taken from the store.
+
+        Args:
+            file: the campaign file with the cells to measure.
+            first: a profile, the path of one's own, ``"KEY=VALUE,KEY=VALUE"``, ``"cluster"`` for
+                what cluster.toml says, or an engine pair.
+            second: the other side, likewise.
+            only: only cells with ``KEY=VALUE[,VALUE]``.
+            tainted: count disturbed runs, too.
+            new: measure everything again.
+
+        Raises:
+            UsageError: the sides cannot be compared.
+            CapacityError: a side cannot run here; with every reason.
+        """
+        self.require()
+        order = _bisect_order(file, first, second, only)
+        order = replace(order, tainted=tainted, new=new)
+        return run_bisect(self.home, order, cache=self.cache, follow=self._follow)
+
+    def preview_bisect(
+        self, file: AnyPath, first: str, second: str, *, only: str | Sequence[str] = ()
+    ) -> BisectPlan:
+        """Return what ``bisect`` would do and how many runs it may take; changes nothing."""
+        return plan_bisect(self.home, _bisect_order(file, first, second, only))
+
+    def require(self) -> None:
+        """Refuse a cluster that was never declared.
+
+        Raises:
+            SpecError: there is no ``cluster.toml``.
+        """
+        require_cluster(self.home, options=self._options)
+
     def results(self, *, campaign: str | None = None) -> Results:
         """Return the results of this cluster; see the function ``results``."""
         return Results(self.home, campaign)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRound:
+    """One round of a watch."""
+
+    outcome: CampaignOutcome
+    """The round as a campaign."""
+    standing: WatchStanding
+    """How every cell stands after it."""
+    notify_failure: str
+    """Why the command could not be told of a cell that left its limits; empty if it was."""
+
+
+def _bisect_order(file: AnyPath, first: str, second: str, only: str | Sequence[str]) -> BisectOrder:
+    return BisectOrder(file=Path(file), sides=(first, second), only=_words(only))
 
 
 class Table:

@@ -30,6 +30,7 @@ __all__ = [
     "LockedError",
     "LoginError",
     "MeterError",
+    "OutOfLimitsError",
     "PredictionUnknownError",
     "ProbeOutputError",
     "RemoteError",
@@ -59,6 +60,7 @@ EXIT_CODES: Mapping[int, str] = {
     9: "a run failed, an output is wrong, or nothing was selected",
     10: "the store is damaged or of an unknown version",
     11: "a prediction is not known well enough; why, and the run that would help, are shown",
+    12: "a cell of `watch-performance` is out of its limits; what it measured is stored",
     EXIT_DEFECT: "a defect of boardcluster; please report it with the lines shown",
     EXIT_INTERRUPTED: "Ctrl-C; everything that the command started has been ended",
     EXIT_TERMINATED: "SIGTERM or SIGHUP; the same",
@@ -298,3 +300,15 @@ class StoreError(BoardclusterError):
     """
 
     exit_code = 10
+
+
+class OutOfLimitsError(BoardclusterError):
+    """A cell of `watch-performance` takes more or less than its limits allow.
+
+    The round itself went well, and is stored.
+
+    What to do: see what changed between the rounds that are named; undo it, or accept it with
+    `--new`, which begins another baseline.
+    """
+
+    exit_code = 12

@@ -28,7 +28,7 @@ __all__ = ["IMPORTED", "ImportedBundle", "records_only", "take_bundle"]
 IMPORTED = "imported.json"
 """In a home that was imported, which bundle it is from."""
 
-_RECORDS = ("campaigns/", "probes/", "tunings/", CLUSTER_NAME)
+_RECORDS = ("campaigns/", "probes/", "tunings/", "watches/", CLUSTER_NAME)
 _OF_A_STORE = ("attempts/", *_RECORDS)
 """What a bundle brings into a home. Anything else of a home, such as the record of a cluster that
 runs, would be believed by `down`."""

@@ -40,6 +40,7 @@ from boardcluster.store.files import (
     record_text,
 )
 from boardcluster.store.probes import probe_text
+from boardcluster.store.watches import watch_files
 from boardcluster.tuning.record import record_folder
 
 __all__ = ["WrittenBundle", "write_bundle"]
@@ -192,7 +193,7 @@ class _Work:
         self.add(f"{STORE}/{name}", done.content)
 
     def add_plans(self) -> None:
-        """Add campaigns, their files, the cluster, probes and tunings."""
+        """Add campaigns, their files, the cluster, probes, tunings, and watches of all rounds."""
         home = self._gathered.home
         for row in self._gathered.campaigns:
             record = CampaignFile(campaign=row.campaign, trials=row.trials)
@@ -206,6 +207,9 @@ class _Work:
             self._add_record(place, text.encode())
         for place in sorted(record_folder(home).glob("*")):
             if place.is_file() and self._gathered.chosen in {"", place.name.partition(".")[0]}:
+                self._add_record(place, place.read_bytes())
+        if not self._gathered.chosen:
+            for place in watch_files(home):
                 self._add_record(place, place.read_bytes())
 
     def add_attempts(self) -> None:

@@ -19,11 +19,11 @@ from boardcluster.services.profile import own_profile_digests
 from boardcluster.services.settings import of_engine
 from boardcluster.spec import WorkloadFacts, mix_engines
 from boardcluster.spec.variant import ClusterVariant
-from boardcluster.store.codec import to_json
+from boardcluster.store.codec import JsonValue, to_json
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import InputKind
 
-__all__ = ["TRIALS_MAX", "expand", "plan", "spec_digest", "workload_facts"]
+__all__ = ["TRIALS_MAX", "campaign_digest", "expand", "plan", "spec_digest", "workload_facts"]
 
 TRIALS_MAX = 100_000
 """Most trials of a campaign: a bound on memory and on the time before the first one starts."""
@@ -341,18 +341,31 @@ def _short_name(workload: str) -> str:
 
 def spec_digest(spec: CampaignSpec, cluster: ClusterSpec) -> str:
     """Return the SHA-256 of what a campaign and its cluster mean; comments do not change it."""
-    campaign, declared = to_json(spec), to_json(cluster)
-    for matrix in campaign["matrices"]:  # type: ignore[index, call-overload, union-attr]
-        _in_first_form(matrix)  # type: ignore[arg-type]
-    _without_later(campaign)  # type: ignore[arg-type]
+    declared = to_json(cluster)
     _drop_empty(declared, "settings")  # type: ignore[arg-type]
     for name in ("open_ports", "ssh_from"):  # doors of the firewall change no result
         del declared["network"][name]  # type: ignore[arg-type, call-overload, index, union-attr]
-    both = {"campaign": campaign, "cluster": declared}
-    names = [cluster.profile, *(name for row in spec.matrices for name in row.profiles)]
+    return _digest_with_profiles(spec, {"cluster": declared}, [cluster.profile])
+
+
+def campaign_digest(spec: CampaignSpec) -> str:
+    """Return the SHA-256 of what a campaign means by itself, on whichever cluster it runs."""
+    return _digest_with_profiles(spec, {}, [])
+
+
+def _digest_with_profiles(
+    spec: CampaignSpec, parts: Mapping[str, JsonValue], profiles: Sequence[str]
+) -> str:
+    """Digest a campaign and other parts with the users' own profiles that they name."""
+    campaign = to_json(spec)
+    for matrix in campaign["matrices"]:  # type: ignore[index, call-overload, union-attr]
+        _in_first_form(matrix)  # type: ignore[arg-type]
+    _without_later(campaign)  # type: ignore[arg-type]
+    whole = {"campaign": campaign, **parts}
+    names = [*profiles, *(name for row in spec.matrices for name in row.profiles)]
     if digests := own_profile_digests(names):
-        both["profiles"] = to_json(digests)
-    text = json.dumps(both, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        whole["profiles"] = to_json(digests)
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

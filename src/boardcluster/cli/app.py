@@ -29,22 +29,25 @@ __all__ = ["COMMANDS", "PANELS", "Stopped", "app", "main"]
 
 PANELS = {
     "Start here": ("demo", "doctor", "init", "up", "status", "down"),
-    "Run": ("run", "submit", "experiment", "tune", "probe", "data", "predict", "plan"),
+    "Run": (
+        *("run", "submit", "experiment", "tune", "watch-performance", "probe", "data", "predict"),
+        "plan",
+    ),
     "Look": ("dashboard", "results", "telemetry", "report", "compare", "export", "import"),
     "Boards": ("inventory", "tunnel", "meters", "uninstall"),
     "More": ("catalog", "metrics"),
 }
 """Every command in its part of the help, in order: ``command`` of the module of its name."""
 
-_FILES = {"import": "import_bundle"}
+_FILES = {"import": "import_bundle", "watch-performance": "watch_performance"}
 """The files of commands whose name no module can have."""
 
 COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
 _EPILOG = (
     "Exit codes: 0 success, 2 usage, 3 cluster.toml, 4 input, 5 this machine, 6 download, "
-    "7 cluster, 8 node, 9 run, 10 store, 11 not predictable, 70 a bug in boardcluster, 130 Ctrl-C, "
-    "143 SIGTERM."
+    "7 cluster, 8 node, 9 run, 10 store, 11 not predictable, 12 out of limits, "
+    "70 a bug in boardcluster, 130 Ctrl-C, 143 SIGTERM."
 )
 
 

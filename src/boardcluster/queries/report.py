@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
 from boardcluster.queries.samples import RunRequest, digest_runs
+from boardcluster.queries.watches import watch_standings
 from boardcluster.records import ClusterSpec, PowerSamples, ProbeRun, Result
 from boardcluster.report import Written, write_source
 from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
@@ -75,6 +76,7 @@ def write_home_report(
         source = Source.of(results, campaigns, tainted=tainted)
         evidence, pages = _watch(store, source, folder, cluster, follow)
         probes = store.probe_runs()
+        watches = [row for row in watch_standings(store) if campaign in {None, *row.rounds}]
     return write_source(
         replace(source, pages=pages),
         cluster=cluster,
@@ -82,6 +84,7 @@ def write_home_report(
         evidence=replace(evidence, expected=_expected(source, cluster, probes)),
         probes=probes,
         tunings=[summarise_tuning(row) for row in tunings],
+        watches=watches,
         figures=figures,
         follow=follow,
     )

@@ -17,6 +17,7 @@ from boardcluster.analysis.scaling import (
     in_family,
     node_scalings,
 )
+from boardcluster.analysis.watched import WatchStanding
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.source import Source
@@ -39,6 +40,8 @@ class Material:
     """Runs of probes on the cluster's nodes, oldest first."""
     tunings: tuple[TuningSummary, ...] = ()
     """What tunings found, oldest first; their searches' runs are not in the source."""
+    watches: tuple[WatchStanding, ...] = ()
+    """How watches of the performance stand."""
 
     @property
     def twins(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import security_of
+from boardcluster.analysis.watched import WatchStanding
 from boardcluster.records import ClusterSpec, ProbeRun, Result, Security, Verdict
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
@@ -63,6 +64,7 @@ def report_of(
     evidence: Evidence | None = None,
     probes: Sequence[ProbeRun] = (),
     tunings: Sequence[TuningSummary] = (),
+    watches: Sequence[WatchStanding] = (),
 ) -> Report:
     """Build the report.
 
@@ -72,6 +74,7 @@ def report_of(
         evidence: what the telemetry of the runs gave.
         probes: runs of probes on the cluster's nodes, oldest first.
         tunings: what tunings found, oldest first.
+        watches: how watches of the performance stand.
     """
     material = Material(
         source=source,
@@ -79,6 +82,7 @@ def report_of(
         evidence=evidence or Evidence(),
         probes=tuple(probes),
         tunings=tuple(tunings),
+        watches=tuple(watches),
     )
     findings = find(source, material.effects)
     sentence, note = headline(source, findings)

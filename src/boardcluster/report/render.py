@@ -12,6 +12,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
+from boardcluster.analysis.watched import WatchStanding
 from boardcluster.foreign import visible
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
@@ -92,6 +93,7 @@ def write_source(
     evidence: Evidence | None = None,
     probes: Sequence[ProbeRun] = (),
     tunings: Sequence[TuningSummary] = (),
+    watches: Sequence[WatchStanding] = (),
     figures: bool = False,
     follow: Callable[[str, int, int], None] | None = None,
 ) -> Written:
@@ -106,14 +108,16 @@ def write_source(
         evidence: what the telemetry of the runs gave.
         probes: runs of probes on the cluster's nodes, oldest first.
         tunings: what tunings found, oldest first.
-        figures: whether to write each figure as SVG, PNG and PDF too, into ``figures/``; each takes
-            about half a second.
+        watches: how watches of the performance stand.
+        figures: whether each figure is also written as SVG, PNG and PDF, about 0.5 s for each.
         follow: told what is drawn, how much of it is done and how much there is.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    report = report_of(source, cluster=cluster, evidence=evidence, probes=probes, tunings=tunings)
+    report = report_of(
+        source, cluster=cluster, evidence=evidence, probes=probes, tunings=tunings, watches=watches
+    )
     environment = make_environment()
     parts = list(report.walk())
     drawn = [figure for part in parts for figure in part.figures]

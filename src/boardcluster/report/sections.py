@@ -30,6 +30,7 @@ from boardcluster.report.published_part import published_section
 from boardcluster.report.summary import summary_section
 from boardcluster.report.tuning_part import tuning_section
 from boardcluster.report.validity import validity_section
+from boardcluster.report.watch_part import watch_section
 from boardcluster.report.workload_parts import workload_sections
 
 __all__ = ["CERTAINTIES", "SECTIONS"]
@@ -107,6 +108,7 @@ SECTIONS: tuple[Callable[[Material], Iterator[Part]], ...] = (
     findings_section,
     machine_section,
     workload_sections,
+    watch_section,
     untrusted_section,
     _advice_section,
     tuning_section,

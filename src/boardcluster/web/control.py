@@ -27,7 +27,9 @@ from boardcluster.workloads import load_workload, workload_names
 __all__ = ["Control", "WorkOrder", "command_line", "workload_choices"]
 
 _PLAN_SECONDS = 180.0
-_STOPPABLE = frozenset({"run", "submit", "experiment", "tune", "demo", "probe"})
+_STOPPABLE = frozenset(
+    {"run", "submit", "experiment", "tune", "demo", "probe", "watch-performance"}
+)
 _WORD_CHARACTERS_MAX = 1000
 _REPETITIONS_MAX = 1000
 

@@ -37,7 +37,8 @@ def draw_lines(figure: Figure, body: Lines, *, width_points: float, theme: Theme
     width = width_points / theme.scale
     most = _ABOVE * max(_top(row) for row in body.series)
     most = max(most, *(y for _, y in body.ideal)) if body.ideal else most
-    ticks = nice_ticks(0, most or 1.0, 6)
+    least, most = (0.0, most or 1.0) if body.from_zero else _close_reach(body)
+    ticks = nice_ticks(least, most, 6)
     left = 12 + max(width_of(tick_text(value)) for value in ticks)
     title = with_remark(figure.y_label, figure.remark, width)
     legend = lay_out(_entries(body), width)
@@ -48,11 +49,13 @@ def draw_lines(figure: Figure, body: Lines, *, width_points: float, theme: Theme
     sheet.legend(legend)
     sheet.text(0, legend.height, title)
     axes = sheet.axes(left=left, right=_RIGHT, top=top, bottom=_BOTTOM)
-    _frame(axes, body, ticks=ticks, most=most or 1.0, about=9 if width >= _WIDE else 5)
+    _frame(axes, body, ticks=ticks, reach=(least, most), about=9 if width >= _WIDE else 5)
     clean_axes(axes, theme, grid="y", spine="bottom")
     if body.ideal:
         xs, ys = zip(*body.ideal, strict=True)
         axes.plot(xs, ys, color=theme.muted, linewidth=theme.scale, linestyle=(0, (1.5, 2.5)))
+    for value in body.levels:
+        axes.axhline(value, color=theme.muted, linewidth=theme.scale, linestyle=(0, (1.5, 2.5)))
     fitted = any(row.fit for row in body.series)
     low, high = axes.get_xlim()
     inner = width - left - _RIGHT
@@ -69,6 +72,13 @@ def _top(row: Series) -> float:
     return max(found + [y for _, y in row.fit])
 
 
+def _close_reach(body: Lines) -> tuple[float, float]:
+    """The values that an axis shows which need not start at 0, with some room."""
+    found = [point.y for row in body.series for point in row.points] + list(body.levels)
+    room = (_ABOVE - 1) * (max(found) - min(found)) or (_ABOVE - 1) * max(found)
+    return max(0.0, min(found) - room), max(found) + room
+
+
 def _entries(body: Lines) -> list[LegendEntry]:
     fitted = any(row.fit for row in body.series)
     kind = "points" if fitted else "line"
@@ -78,7 +88,9 @@ def _entries(body: Lines) -> list[LegendEntry]:
     ]
 
 
-def _frame(axes: Axes, body: Lines, *, ticks: list[float], most: float, about: int) -> None:
+def _frame(
+    axes: Axes, body: Lines, *, ticks: list[float], reach: tuple[float, float], about: int
+) -> None:
     places = [point.x for row in body.series for point in row.points]
     low, high = min(places), max(places)
     span = (high - low) or 1.0
@@ -86,7 +98,7 @@ def _frame(axes: Axes, body: Lines, *, ticks: list[float], most: float, about: i
     if not body.ticks:
         low = 0.0
     axes.set_xlim(low, high)
-    axes.set_ylim(0, most)
+    axes.set_ylim(*reach)
     axes.set_yticks(ticks, [tick_text(value) for value in ticks])
     across = list(body.ticks) or nice_ticks(low, high, about)
     axes.set_xticks(across, [tick_text(value) for value in across])

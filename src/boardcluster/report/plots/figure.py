@@ -85,6 +85,10 @@ class Lines:
     """Two points of a straight line that is the best one could hope for; empty for none."""
     ideal_label: str = ""
     """What that line is."""
+    levels: tuple[float, ...] = ()
+    """Values that a dotted line is drawn at, such as limits."""
+    from_zero: bool = True
+    """Whether the vertical axis starts at 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,195 @@
+"""The two sides of a bisection: what they are, and in which properties they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from boardcluster.errors import SpecError, UsageError
+from boardcluster.factors import FACTORS
+from boardcluster.records import ClusterSpec, Matrix, Trial
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import build_profile, profile_names, with_settings
+from boardcluster.services.settings import all_properties, check_setting, known_settings
+from boardcluster.spec.checks import closest
+from boardcluster.units import format_bytes
+
+__all__ = [
+    "BisectSides",
+    "PropertyDifference",
+    "bisect_sides",
+    "cell_key",
+    "cell_words",
+    "engine_pairs",
+    "matrix_of",
+]
+
+_NOTHING = "cluster"
+"""The side that is the cluster as cluster.toml says."""
+
+_OWN_FIELDS = ("workload", "engine", "profile", "size_bytes", "input", "parameters", "settings")
+"""Factors that a matrix does not keep in its ``levels``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyDifference:
+    """A property that the two sides set differently."""
+
+    key: str
+    """The property."""
+    old: str
+    """What the first side has; empty where it is not set."""
+    new: str
+    """What the second one has."""
+
+    @property
+    def words(self) -> str:
+        """It as a text: ``spark.executor.cores 2 instead of 1``."""
+        return f"{self.key} {self.new} instead of {self.old or 'none'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectSides:
+    """Two configurations, and how one becomes the other."""
+
+    names: tuple[str, str]
+    """As they were given."""
+    profile: str
+    """The profile of the first side; the second is that with the differences on top."""
+    settings: Mapping[str, str]
+    """Properties that the first side sets on top of it."""
+    differences: tuple[PropertyDifference, ...]
+    """What can be set one by one, by name."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """What also differs and cannot, by name, with the reason."""
+
+
+def engine_pairs(names: tuple[str, str]) -> bool:
+    """Whether both sides are engine pairs.
+
+    Raises:
+        UsageError: only one of them is.
+    """
+    found = [name in pair_ids() for name in names]
+    if any(found) and not all(found):
+        raise UsageError(
+            f"{names[0]} and {names[1]} are not of one kind: only one is an engine pair",
+            hint="name two engine pairs, or two profiles or settings",
+        )
+    return all(found)
+
+
+def bisect_sides(names: tuple[str, str], declared: ClusterSpec) -> BisectSides:
+    """Read both sides, and find every property in which they differ.
+
+    A side is a profile, the path of one's own, ``KEY=VALUE[,KEY=VALUE]`` on top of the cluster's
+    profile, or ``cluster`` for what cluster.toml says.
+
+    Raises:
+        UsageError: a side is none of these, or they do not differ.
+        SpecError: a profile of one's own is missing or wrong.
+        CapacityError: a side cannot run on this cluster; with the arithmetic.
+    """
+    (profile, settings), (other, others) = (_side(name, declared) for name in names)
+    one = _properties(profile, settings, declared)
+    two = _properties(other, others, declared)
+    known = known_settings(declared.engines)
+    found, refused = [], {}
+    for key in sorted({*one, *two}):
+        old, new = one.get(key, ""), two.get(key, "")
+        default = known[key].default if key in known else ""
+        if (old or default) == (new or default):
+            continue
+        if not (new or default):
+            refused[key] = f"{names[1]} does not set it, and the engines state no default"
+            continue
+        try:
+            checked = check_setting(key, new or default)
+        except ValueError as error:
+            refused[key] = str(error)
+            continue
+        found.append(PropertyDifference(key=key, old=old or default, new=checked))
+    if not found:
+        also = f", except in {', '.join(refused)}, which cannot be set alone" if refused else ""
+        raise UsageError(
+            f"{names[0]} and {names[1]} do not differ in any property{also}",
+            hint="name two configurations that do",
+        )
+    return BisectSides(
+        names=names,
+        profile=profile,
+        settings=settings,
+        differences=tuple(found),
+        refused=refused,
+    )
+
+
+def _side(name: str, declared: ClusterSpec) -> tuple[str, dict[str, str]]:
+    """Return a side's profile, and what it sets on top of it."""
+    if name == _NOTHING:
+        return declared.profile, {}
+    if name in profile_names() or name.endswith(".toml"):
+        return name, {}
+    if "=" not in name:
+        known = [_NOTHING, *profile_names(), *pair_ids()]
+        near = closest(name, known)
+        raise UsageError(
+            f"{name!r} is neither a profile nor an engine pair nor KEY=VALUE"
+            + (f"; did you mean {near!r}?" if near else ""),
+            hint=f"one of {', '.join(known)}, the path of a profile, or for example"
+            " spark.executor.cores=2",
+        )
+    settings = {}
+    for text in name.split(","):
+        key, _, value = (part.strip() for part in text.partition("="))
+        try:
+            settings[key] = check_setting(key, value)
+        except ValueError as error:
+            raise UsageError(
+                f"{text!r}: {error}",
+                hint="write KEY=VALUE,KEY=VALUE; a value with a comma needs a profile of your own",
+            ) from error
+    return declared.profile, settings
+
+
+def _properties(profile: str, settings: Mapping[str, str], declared: ClusterSpec) -> dict[str, str]:
+    try:
+        built = with_settings(build_profile(profile, declared), settings, declared)
+    except SpecError as error:
+        raise SpecError(f"--bisect: {error.message}", hint=error.hint) from error
+    return all_properties(built.properties)
+
+
+def matrix_of(
+    trial: Trial, *, profile: str, settings: Mapping[str, str], repetitions: int
+) -> Matrix:
+    """Return the matrix of one cell under other settings."""
+    return Matrix(
+        workloads=(trial.workload,),
+        engines=(trial.engine,),
+        profiles=(profile,),
+        sizes_bytes=(trial.size_bytes,),
+        levels={
+            row.name: (row.level(trial),)
+            for row in FACTORS
+            if row.name not in _OWN_FIELDS and not (row.is_default(trial) and row.default == 0)
+        },
+        repetitions=repetitions,
+        input=trial.input,
+        parameters={key: (value,) for key, value in trial.parameters.items()},
+        settings={key: (value,) for key, value in settings.items()},
+    )
+
+
+def cell_key(trial: Trial, sides: BisectSides) -> tuple[str, ...]:
+    """Return what tells a cell from others, whichever side it is run as."""
+    varied = {row.key for row in sides.differences} | set(sides.settings)
+    own = {key: value for key, value in trial.settings.items() if key not in varied}
+    plain = replace(trial, settings=own, profile="")
+    return tuple(repr(row.level(plain)) for row in FACTORS)
+
+
+def cell_words(trial: Trial) -> str:
+    """Name a cell in a few words."""
+    size = f", {format_bytes(trial.size_bytes)}" if trial.size_bytes else ""
+    return f"{trial.workload} on {trial.engine}{size}"

@@ -1,0 +1,212 @@
+"""What a watch of the performance says now: its charts, what left its limits, and what changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from boardcluster.analysis import Cell, security_of, summarise
+from boardcluster.analysis import settings as level_words
+from boardcluster.analysis.control_chart import (
+    ChangePoint,
+    ControlChart,
+    RoundValue,
+    control_chart,
+)
+from boardcluster.analysis.inference import find_drift, observe_values
+from boardcluster.analysis.watched import WatchedCell, WatchStanding
+from boardcluster.analysis.what_changed import RoundFacts, what_changed
+from boardcluster.errors import EmptySelectionError
+from boardcluster.factors import FACTORS
+from boardcluster.records import Campaign, MasterPlacement, Result
+from boardcluster.report.watch_words import cell_words
+from boardcluster.store import Store
+from boardcluster.store.watches import WatchRecord, read_watches
+from boardcluster.units import format_bytes
+
+__all__ = ["watch_standing", "watch_standings"]
+
+_SAID_APART = ("profile", "workers")
+_LOOKED_AT = 20
+"""So many rounds before a change, and after it, are looked at for what changed."""
+
+
+def watch_standing(home: Path, file: Path) -> WatchStanding:
+    """Return how the watch of a campaign file stands.
+
+    Raises:
+        EmptySelectionError: nothing was watched with it yet.
+        StoreError: the store or the record is damaged.
+    """
+    with Store.open(home, read_only=True) as store:
+        for record in read_watches(home):
+            if record.file == str(file.absolute()):
+                return _standing(store, record)
+    raise EmptySelectionError(
+        f"no round of {file} was run on this cluster yet",
+        hint=f"run the first: boardcluster watch-performance {file}",
+    )
+
+
+def watch_standings(store: Store) -> tuple[WatchStanding, ...]:
+    """Return how every watch of a store stands."""
+    return tuple(_standing(store, record) for record in read_watches(store.home))
+
+
+def _standing(store: Store, record: WatchRecord) -> WatchStanding:
+    rounds = tuple(
+        row for row in store.find_campaigns(record.name) if row.created_utc >= record.begun_utc
+    )
+    found: list[dict[str, Cell]] = []
+    for row in rounds:
+        results = store.results(row.id, all_attempts=True)
+        found.append(
+            {_cell_name(cell, record): cell for cell in summarise(results, tainted=record.tainted)}
+        )
+    names = tuple(dict.fromkeys(name for cells in found for name in sorted(cells)))
+    return WatchStanding(
+        name=record.name,
+        file=record.file,
+        baseline=record.baseline,
+        rounds=tuple(row.id for row in rounds),
+        cells=tuple(
+            _watched(
+                store,
+                record,
+                name,
+                [(row, cells.get(name)) for row, cells in zip(rounds, found, strict=True)],
+                count=len(names),
+            )
+            for name in names
+        ),
+    )
+
+
+def _cell_name(cell: Cell, record: WatchRecord) -> str:
+    """Name a cell by what the file says of it, so that the cluster may change under it."""
+    trial = cell.trial
+    size = [format_bytes(cell.size_bytes)] if cell.size_bytes else []
+    own = [row for row in FACTORS if row.name in _SAID_APART and row.name in record.factors]
+    if "master" not in record.factors:
+        trial = replace(trial, master=MasterPlacement.DECLARED)
+    settings = {key: row for key, row in trial.settings.items() if key in record.settings}
+    other = level_words(replace(trial, settings=settings), security=security_of(cell.results[0]))
+    said = [row.words(row.level(trial)) for row in own]
+    parts = [f"{cell.workload} on {cell.engine}", *size, *said, other]
+    return ", ".join(part for part in parts if part)
+
+
+def _watched(
+    store: Store,
+    record: WatchRecord,
+    name: str,
+    rounds: Sequence[tuple[Campaign, Cell | None]],
+    *,
+    count: int,
+) -> WatchedCell:
+    values = [_value(campaign, cell) for campaign, cell in rounds]
+    chart = control_chart(values, baseline=record.baseline, cells=count)
+    changed: tuple[str, ...] = ()
+    if chart.change is not None:
+        changed = _changed(store, record, chart.change, [cell for _, cell in rounds])
+    return WatchedCell(
+        name=name,
+        chart=chart,
+        changed=changed,
+        baseline_drifts=_drifts(chart),
+        words=cell_words(name, chart, changed),
+    )
+
+
+def _value(campaign: Campaign, cell: Cell | None) -> RoundValue:
+    """What a cell took in one round, the runs of which count alike."""
+    seconds = None
+    if cell is not None:
+        logs = [math.log(row) for row in cell.durations_seconds]
+        seconds = math.exp(math.fsum(logs) / len(logs))
+    return RoundValue(
+        round=campaign.id,
+        started_utc=campaign.created_utc,
+        seconds=seconds,
+        runs=cell.count if cell else 0,
+    )
+
+
+def _drifts(chart: ControlChart) -> bool:
+    """Whether the rounds of a whole baseline show a trend or a step, by the house's one test."""
+    if chart.limits_seconds is None:
+        return False
+    seconds = [row.value.seconds for row in chart.points if row.in_baseline]
+    rows = observe_values([value for value in seconds if value is not None])
+    placed = [replace(row, position=place) for place, row in enumerate(rows)]
+    return any(row.is_shown for row in find_drift([placed]))
+
+
+# What changed
+
+
+def _changed(
+    store: Store, record: WatchRecord, change: ChangePoint, cells: Sequence[Cell | None]
+) -> tuple[str, ...]:
+    """Compare what the cell ran on before and after its change."""
+    before = [cell for cell in cells[: change.before] if cell is not None][-_LOOKED_AT:]
+    after = [cell for cell in cells[change.after - 1 :] if cell is not None][:_LOOKED_AT]
+    facts = [[_facts(store, record, cell) for cell in side] for side in (before, after)]
+    return what_changed(*facts)
+
+
+def _facts(store: Store, record: WatchRecord, cell: Cell) -> RoundFacts:
+    last = cell.results[-1]
+    if last.attempt is None:
+        raise ValueError("a run of a cell has an attempt")
+    return RoundFacts(
+        fingerprint=last.attempt.fingerprint,
+        levels=_levels(last, record),
+        numbers=_numbers(store, cell),
+    )
+
+
+def _levels(result: Result, record: WatchRecord) -> Mapping[str, str]:
+    """What the cluster set of a run."""
+    trial = result.trial
+    found = {
+        row.label: str(row.level(trial))
+        for row in FACTORS
+        if row.name not in record.factors and row.kind is not dict
+    }
+    own = {key: value for key, value in trial.settings.items() if key not in record.settings}
+    return found | own
+
+
+def _numbers(store: Store, cell: Cell) -> dict[str, float]:
+    """What is known of heat, clocks and other work, over the runs of a cell in a round."""
+    found: dict[str, list[float]] = {}
+    for row in cell.results:
+        measured = row.measurement
+        if measured is None or row.attempt is None:
+            continue
+        for name in ("foreign load", "steal", "throttled"):
+            shares = [each.share for each in measured.disturbances if each.cause == name]
+            found.setdefault(name, []).append(100 * max(shares, default=0.0))
+        if measured.clock_hertz:
+            slowest = min(measured.clock_hertz.values())
+            found.setdefault("clock", []).append(slowest / 1e9)
+        if (hottest := _hottest_celsius(store, row)) is not None:
+            found.setdefault("temperature", []).append(hottest)
+    return {name: math.fsum(values) / len(values) for name, values in found.items()}
+
+
+def _hottest_celsius(store: Store, result: Result) -> float | None:
+    """The highest temperature of any node during a run; None where no sensor said any."""
+    import numpy as np  # noqa: PLC0415  most rounds change nothing
+
+    telemetry = store.telemetry(result.attempt) if result.attempt else None
+    columns = [
+        node.columns["temperature_celsius"]
+        for node in (telemetry.nodes if telemetry else ())
+        if "temperature_celsius" in node.columns
+    ]
+    known = [float(np.nanmax(row)) for row in columns if np.isfinite(row).any()]
+    return max(known, default=None)

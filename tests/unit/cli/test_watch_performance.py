@@ -1,0 +1,370 @@
+"""``watch-performance``: rounds, limits, notices, a timer and bisections; on a made-up cluster."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import NOON, make_campaign, make_result
+from tests.unit.cli.desk import Desk, bad
+
+import boardcluster as bc
+from boardcluster.campaign.begin import CampaignRequest
+from boardcluster.campaign.life import CampaignOutcome
+from boardcluster.errors import (
+    CapacityError,
+    ClusterError,
+    OutOfLimitsError,
+    RunError,
+    SpecError,
+    StoreError,
+    UsageError,
+)
+from boardcluster.records import Engine, Trial
+from boardcluster.services.operation import read_spec
+from boardcluster.store import CampaignSummary
+
+NEW, OLD = "hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9"
+STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
+SLOW = "mapreduce.client.progressmonitor.pollinterval"
+HARMLESS = (
+    "mapreduce.task.io.sort.factor=20",
+    "mapreduce.reduce.shuffle.parallelcopies=3",
+    "mapreduce.map.sort.spill.percent=0.7",
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "night.toml"
+    path.write_text(
+        '[campaign]\nname = "night"\nrepetitions = 1\n'
+        '[[matrix]]\nworkload = "wordcount"\nengine = "mapreduce"\nsize = "1 MB"\n'
+    )
+    return path
+
+
+@pytest.fixture(autouse=True)
+def days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each campaign begin a day after the one before, as rounds do."""
+
+    def passing() -> Iterator[str]:
+        day = NOON
+        while True:
+            day += datetime.timedelta(days=1)
+            yield day.isoformat()
+
+    moments, numbers = passing(), itertools.count()
+    for room in ("begin", "watch_rounds"):
+        monkeypatch.setattr(f"boardcluster.campaign.{room}.now_utc", lambda: next(moments))
+    name = "boardcluster.campaign.life.new_campaign_id"
+    monkeypatch.setattr(name, lambda: f"c{next(numbers):04}")
+
+
+def watch(desk: Desk, file: Path, *words: str) -> Any:
+    return desk.json("watch-performance", str(file), *words)
+
+
+def take(desk: Desk, file: Path, seconds: float, *words: str) -> Any:
+    desk.seconds = lambda _: seconds
+    return watch(desk, file, *words)
+
+
+def python(desk: Desk) -> bc.Cluster:
+    return bc.open(home=desk.home, cache=desk.home / "cache")
+
+
+def interrupt(desk: Desk, file: Path) -> None:
+    """Press Ctrl-C in a round."""
+    desk.ends["wordcount"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        python(desk).watch_performance(file)
+    del desk.ends["wordcount"]
+
+
+def begin(desk: Desk, file: Path) -> None:
+    for seconds in STEADY:
+        take(desk, file, seconds, "--baseline", "5")
+
+
+def test_the_first_rounds_make_limits_and_a_slow_one_is_out(desk: Desk, file: Path) -> None:
+    begin(desk, file)
+    assert take(desk, file, 20.2)["out"] == []
+    desk.seconds = lambda _: 60.0
+    with pytest.raises(OutOfLimitsError, match=r"left its limits: 60\.0 s in round 7") as caught:
+        desk("watch-performance", str(file))
+    assert caught.value.exit_code == 12
+    assert "--new" in caught.value.hint
+    shown = watch(desk, file, "--show")
+    assert shown["out"] == ["wordcount on mapreduce, 1 MB"]
+    assert len(shown["watch"]["rounds"]) == 7
+    assert "OUT" in desk("watch-performance", str(file), "--show").stdout
+    assert len(desk.ran) == 7
+
+
+def test_an_interrupted_round_goes_on(desk: Desk, file: Path) -> None:
+    interrupt(desk, file)
+    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 1
+    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 2
+
+
+def test_a_round_that_the_cluster_changed_under_stays_unfinished(desk: Desk, file: Path) -> None:
+    interrupt(desk, file)
+    spec = desk.home / "cluster.toml"
+    spec.write_text(spec.read_text() + '\n[settings]\n"dfs.blocksize" = 1048576\n')
+    done = desk("watch-performance", str(file), "--json")
+    assert "stays unfinished" in done.stderr
+    [cell] = json.loads(done.stdout)["watch"]["cells"]
+    assert [point["value"]["seconds"] is None for point in cell["chart"]["points"]] == [True, False]
+
+
+def test_an_edited_file_does_not_go_on_with_the_same_chart(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    file.write_text(file.read_text().replace("1 MB", "2 MB"))
+    with pytest.raises(UsageError, match="means something else than the 1 rounds") as caught:
+        watch(desk, file)
+    assert "--new" in caught.value.hint
+    assert len(take(desk, file, 20.0, "--new")["watch"]["rounds"]) == 1
+
+
+def test_a_comment_changes_nothing(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    file.write_text(f"# every night\n{file.read_text()}")
+    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 2
+
+
+def test_a_file_that_never_ran_may_be_edited(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as full:
+        full.setattr("boardcluster.campaign.life.free_bytes", lambda _: (0, 0))
+        with pytest.raises(CapacityError):
+            watch(desk, file)
+    file.write_text(file.read_text().replace("1 MB", "2 MB"))
+    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 1
+
+
+def test_another_file_of_that_name_is_told_apart(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    other = file.with_name("other.toml")
+    other.write_text(file.read_text().replace("1 MB", "2 MB"))
+    with pytest.raises(UsageError, match=r"those are of .*night\.toml"):
+        watch(desk, other)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--baseline", "4"), "a baseline of 4 rounds; allowed: at least 5"),
+        (("--baseline", "8"), "begun with --baseline 10, not 8"),
+        (("--tainted",), "begun without --tainted"),
+        (("--only", "engine=spark"), "--only is for --bisect"),
+        (("--show", "--new"), "--show has no use for --new"),
+        (("--show", "--timer", "daily"), "--timer and --show contradict each other"),
+        (("--timer", "daily", "--dry-run"), "--timer has no use for --dry-run"),
+        (("--notify", "no-such-program x"), "there is no program 'no-such-program'"),
+        (("--notify", "echo 'x"), "No closing quotation"),
+        (("--bisect", "default", "default"), "do not differ in any property"),
+        (("--bisect", "default", "upstraem"), "did you mean 'upstream'"),
+        (("--bisect", "cluster", "dfs.blocksiez=1"), "dfs.blocksize"),
+        (("--bisect", "default", "hadoop-3.4.2-spark-4.1.4"), "only one is an engine pair"),
+        (("--bisect", "cluster", "spark.executor.cores=2"), "no cell of the campaign file reads"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    desk: Desk, file: Path, words: tuple[str, ...], reason: str
+) -> None:
+    take(desk, file, 20.0)
+    with pytest.raises(UsageError, match=reason):
+        desk("watch-performance", str(file), *words)
+    assert len(desk.ran) == 1
+
+
+def test_a_missing_file_is_named(desk: Desk, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"nowhere\.toml"):
+        desk("watch-performance", str(tmp_path / "nowhere.toml"))
+
+
+def test_a_damaged_record_is_named(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    record = desk.home / "watches" / "watch-night.json"
+    record.write_text(record.read_text()[:40])
+    with pytest.raises(StoreError, match=r"watch-night\.json"):
+        watch(desk, file)
+
+
+def test_a_failed_run_is_an_error_of_its_own(desk: Desk, file: Path) -> None:
+    desk.ends["wordcount"] = bad()
+    with pytest.raises(RunError, match="1 of 1 runs have no verified result"):
+        desk("watch-performance", str(file))
+
+
+def test_a_notice_is_sent_once_as_one_argument(desk: Desk, file: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    program = tmp_path / "tell me"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$#" "$2" >>"{told}"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    begin(desk, file)
+    desk.seconds = lambda _: 60.0
+    for _ in range(2):
+        with pytest.raises(OutOfLimitsError):
+            desk("watch-performance", str(file), "--notify", f"'{program}' '$HOME;x'")
+    number, sentence = told.read_text().splitlines()
+    assert number == "2"
+    assert sentence.startswith("wordcount on mapreduce, 1 MB left its limits")
+
+
+def test_a_notice_that_fails_is_said_and_changes_nothing(desk: Desk, file: Path) -> None:
+    begin(desk, file)
+    desk.seconds = lambda _: 60.0
+    done = python(desk).watch_performance(file, notify="false")
+    assert "false" in done.notify_failure
+    assert done.standing.out
+
+
+def test_what_a_round_would_run_is_shown_without_a_change(desk: Desk, file: Path) -> None:
+    before = desk.files()
+    shown = watch(desk, file, "--dry-run")
+    assert [row["workload"] for row in shown["trials"]] == ["wordcount"]
+    assert desk.files() == before
+
+
+def test_a_timer_is_written_for_this_file_and_removed(
+    desk: Desk, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    done = watch(desk, file, "--timer", "daily", "--notify", "echo 100%")
+    [service] = [text for path, text in done["files"].items() if path.endswith(".service")]
+    assert f'"watch-performance" "{file}" "--home" "{desk.home}"' in service
+    assert '"--notify" "echo 100%%"' in service
+    assert (
+        "already"
+        in desk("watch-performance", str(file), "--timer", "daily", "--notify", "echo 100%").stdout
+    )
+    assert desk.ran == []
+    with pytest.raises(SpecError, match=r"absent\.toml"):
+        watch(desk, file.with_name("absent.toml"), "--timer", "daily")
+    file.unlink()  # a timer outlives its file, and must go all the same
+    gone = watch(desk, file, "--timer", "off")
+    assert len(gone["changed"]) == 2
+    assert "no timer" in desk("watch-performance", str(file), "--timer", "off").stdout
+
+
+# Bisection
+
+
+def planted(trial: Trial) -> float:
+    """Made-up times: one setting makes a job twice as long, and no run is like another."""
+    slow = 2.0 if SLOW in trial.settings else 1.0
+    return 20 * slow * (1 + 0.01 * (len(trial.settings) + trial.repetition % 3))
+
+
+def test_the_planted_setting_is_found_and_nothing_measured_twice(desk: Desk, file: Path) -> None:
+    desk.seconds = planted
+    both = ",".join([*HARMLESS[:2], f"{SLOW}=9000", *HARMLESS[2:]])
+    found = watch(desk, file, "--bisect", "cluster", both)
+    assert [row["key"] for row in found["found"]] == [SLOW]
+    assert f"{SLOW} 9000 instead of 250 takes 2.02 times" in found["words"]
+    ran = len(desk.ran)
+    assert ran == 6 * len(found["steps"])
+    again = watch(desk, file, "--bisect", "cluster", both)
+    assert again == found
+    assert len(desk.ran) == ran
+    watch(desk, file, "--bisect", "cluster", both, "--new")
+    assert len(desk.ran) == 2 * ran
+
+
+def test_an_interrupted_bisection_goes_on(desk: Desk, file: Path) -> None:
+    both = ",".join([*HARMLESS, f"{SLOW}=9000"])
+
+    def until_the_tenth(trial: Trial) -> float:
+        if len(desk.ran) == 10:
+            raise KeyboardInterrupt
+        return planted(trial)
+
+    desk.seconds = until_the_tenth
+    with pytest.raises(KeyboardInterrupt):
+        python(desk).bisect(file, "cluster", both)
+    found = watch(desk, file, "--bisect", "cluster", both)
+    assert [row["key"] for row in found["found"]] == [SLOW]
+    assert len(desk.ran) == 6 * len(found["steps"]) + 1
+
+
+def test_a_step_that_cannot_tell_is_measured_again(desk: Desk, file: Path) -> None:
+    loud = iter([20.0, 21.0, 90.0, 62.0, 61.0, 60.0] + [20.0, 61.0, 21.0, 62.0, 20.5, 63.0] * 9)
+
+    def noisy(trial: Trial) -> float:
+        slow = SLOW in trial.settings
+        return next(loud) if len(desk.ran) <= 6 else (60.0 if slow else 20.0) + len(desk.ran) / 9
+
+    desk.seconds = noisy
+    found = watch(desk, file, "--bisect", "cluster", f"{SLOW}=9000")
+    assert len(desk.ran) > 6
+    [step] = found["steps"]
+    assert step["ratio"]["counts"][0] == len(desk.ran) / 2
+
+
+def test_where_nothing_differs_it_says_so(desk: Desk, file: Path) -> None:
+    desk.seconds = planted
+    found = watch(desk, file, "--bisect", "cluster", ",".join(HARMLESS))
+    assert found["found"] == []
+    assert "is not shown to differ from cluster" in found["words"]
+    assert len(desk.ran) == 6
+
+
+def test_settings_of_daemons_restart_the_cluster_for_each_run(desk: Desk, file: Path) -> None:
+    desk.seconds = planted
+    other = "yarn.nodemanager.vmem-check-enabled=true,dfs.namenode.handler.count=20"
+    watch(desk, file, "--bisect", "cluster", other)
+    assert desk.starts == 6
+
+
+def test_two_profiles_differ_in_their_properties(desk: Desk, file: Path) -> None:
+    plan = watch(desk, file, "--bisect", "default", "upstream", "--dry-run")
+    keys = {row["key"] for row in plan["sides"]["differences"]}
+    assert "mapreduce.map.memory.mb" in keys or "yarn.nodemanager.resource.memory-mb" in keys
+    assert plan["runs_most"] > plan["runs_least"] > 6
+    assert plan["run_seconds"] is None
+    assert desk.ran == []
+
+
+def test_engine_pairs_take_turns_in_homes_of_their_own(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[str] = []
+    attempts = itertools.count()
+
+    def run(home: Path, request: CampaignRequest, **_: object) -> CampaignOutcome:
+        spec = read_spec(home / "cluster.toml")
+        assert home == desk.home / "bisect" / spec.engines
+        turns.append(f"{spec.engines[7:10]} {request.spec.name}")
+        seconds = (40.0 if spec.engines == OLD else 20.0) + 0.1 * next(attempts)
+        row = make_result(
+            seconds, campaign_id=f"c{len(turns)}", workload="wordcount", engine=Engine.MAPREDUCE,
+            size_bytes=10**6,
+        )  # fmt: skip
+        summary = CampaignSummary(campaign_id="c", planned=1, ok=1, failed=0, invalid=0, pending=0)
+        return CampaignOutcome(
+            campaign=make_campaign(), chosen=(row.trial,), summary=summary, results=(row,)
+        )
+
+    monkeypatch.setattr("boardcluster.campaign.engine_sides.run_campaign", run)
+    found = watch(desk, file, "--bisect", NEW, OLD)
+    assert [turn[:3] for turn in turns] == ["3.4", "3.3", "3.3", "3.4", "3.4", "3.3"]
+    assert [turn.rpartition("-")[2] for turn in turns] == list("112233")
+    assert "1.99 times" in found["words"]
+    assert found["steps"][0]["makes_it"]
+
+
+def test_engine_pairs_need_a_cluster_that_is_down(desk: Desk, file: Path) -> None:
+    desk.is_up = True
+    with pytest.raises(ClusterError, match="the cluster is up"):
+        watch(desk, file, "--bisect", NEW, OLD)
+    shown = desk("watch-performance", str(file), "--bisect", NEW, OLD, "--dry-run").stdout
+    assert "nothing lies between" in shown

@@ -1,0 +1,107 @@
+"""How a watch stands, by its store; and what the report shows of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.builders import make_fingerprint
+from tests.unit.report.watched import FILE, store_rounds, watch_record
+
+from boardcluster.analysis.watched import WatchStanding
+from boardcluster.errors import EmptySelectionError
+from boardcluster.queries.report import write_home_report
+from boardcluster.queries.watches import watch_standing
+from boardcluster.records import Disturbance, Verdict
+
+STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
+
+
+def standing(home: Path) -> WatchStanding:
+    return watch_standing(home, Path(FILE))
+
+
+def test_a_slow_round_after_a_new_kernel_is_out_and_says_so(tmp_path: Path) -> None:
+    store_rounds(tmp_path, [*STEADY, 20.1])
+    store_rounds(
+        tmp_path, [41.0], begin=6, fingerprint=make_fingerprint(kernel="6.18 x86_64", java="21")
+    )
+    [cell] = standing(tmp_path).out
+    assert cell.chart.left_now
+    assert any(line.startswith("kernel: ") for line in cell.changed)
+    assert cell.words.startswith("grep on spark, 1 KB left its limits: 41.0 s in round 7")
+    assert "104.7 % more since a change between rounds 6 and 7" in cell.words
+    assert "6.18 x86_64" in standing(tmp_path).notice
+
+
+def test_what_the_cluster_sets_may_change_under_a_chart(tmp_path: Path) -> None:
+    store_rounds(tmp_path, STEADY)
+    changed = {"settings": {"dfs.blocksize": "1048576"}, "profile": "upstream", "workers": 3}
+    store_rounds(tmp_path, [60.0], begin=5, trial=changed)
+    [cell] = standing(tmp_path).cells
+    assert cell.chart.is_out
+    assert cell.changed[:3] == (
+        "dfs.blocksize: not set, then 1048576",
+        "profile: default, then upstream",
+        "workers: 4, then 3",
+    )
+
+
+def test_what_the_file_sets_makes_cells_of_their_own(tmp_path: Path) -> None:
+    record = watch_record(settings=("dfs.blocksize",))
+    store_rounds(tmp_path, [20.0], record=record, trial={"settings": {"dfs.blocksize": "1"}})
+    store_rounds(tmp_path, [20.0], begin=1, record=record)
+    assert len(standing(tmp_path).cells) == 2
+
+
+def test_rounds_without_a_run_that_counts_are_no_baseline(tmp_path: Path) -> None:
+    store_rounds(tmp_path, [20.0, None, 20.2])
+    [cell] = standing(tmp_path).cells
+    assert (cell.chart.have, len(cell.chart.points)) == (2, 3)
+    assert "the baseline needs 3 rounds more" in cell.words
+
+
+def test_disturbed_rounds_count_only_where_the_watch_was_begun_so(tmp_path: Path) -> None:
+    heat = Disturbance(cause="throttled", node="worker1", share=0.6, adjustable=False)
+    tainted = {"verdict": Verdict.TAINTED, "disturbances": (heat,)}
+    store_rounds(tmp_path, [20.0], measured=tainted)
+    assert standing(tmp_path).cells == ()
+    store_rounds(tmp_path, [20.0], begin=1, measured=tainted, record=watch_record(tainted=True))
+    [cell] = standing(tmp_path).cells
+    assert cell.chart.have == 2
+
+
+def test_rounds_of_an_earlier_baseline_are_left_out(tmp_path: Path) -> None:
+    store_rounds(tmp_path, STEADY)
+    later = watch_record(begun_utc="2026-08-04T00:00:00+00:00")
+    store_rounds(tmp_path, [20.0], begin=5, record=later)
+    assert standing(tmp_path).rounds == ("c003", "c004", "c005")
+
+
+def test_a_baseline_that_moves_is_said(tmp_path: Path) -> None:
+    moving = [10.0, 10.1, 10.0, 10.2, 10.1, 20.0, 20.1, 19.9, 20.0, 20.2]
+    store_rounds(tmp_path, moving, record=watch_record(baseline=10))
+    [cell] = standing(tmp_path).cells
+    assert cell.baseline_drifts
+
+
+def test_without_a_round_the_next_step_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmptySelectionError) as caught:
+        standing(tmp_path)
+    assert "boardcluster watch-performance" in caught.value.hint
+
+
+def test_the_report_shows_charts_limits_and_the_change(tmp_path: Path) -> None:
+    store_rounds(tmp_path, [*STEADY, 20.1])
+    store_rounds(tmp_path, [41.0], begin=6, fingerprint=make_fingerprint(kernel="6.18 x86_64"))
+    written = write_home_report(tmp_path, tmp_path / "report", cluster=None)
+    text = written.markdown.read_text()
+    assert "## Watched over time" in text
+    assert "6.18.0 x86" in text
+    assert "between rounds 6 and 7" in text
+    [data] = [path for path in written.data if path.name.startswith("watched-")]
+    rows = data.read_text().splitlines()
+    assert rows[0].startswith("round,campaign,begun_utc,runs,seconds,baseline")
+    assert rows[-1].startswith("7,c006,")
+    assert ",round," in rows[-1]
+    assert "watched-1-1" in written.html.read_text()
