@@ -110,7 +110,7 @@ def _groups(cells: Iterable[Cell]) -> Iterator[list[_Tried]]:
     observed: dict[int, Result] = {}
     runs = []
     for cell in cells:
-        if cell.engine is Engine.MPI or cell.concurrency != 1 or not cell.size_bytes:
+        if not cell.engine.on_yarn or cell.concurrency != 1 or not cell.size_bytes:
             continue
         for result in cell.results:
             run = observation_of(result, replication=_DEFAULT_COPIES, defaults={})
