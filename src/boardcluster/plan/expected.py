@@ -11,7 +11,7 @@ from boardcluster.analysis.statistics import Interval
 from boardcluster.plan.asking import OwnNodes, predict_question
 from boardcluster.plan.own_runs import observation_of, own_groups
 from boardcluster.plan.question import Question
-from boardcluster.records import ClusterSpec, Engine, ProbeRun, Result
+from boardcluster.records import ClusterSpec, ProbeRun, Result
 
 __all__ = ["ExpectedRun", "expected_runs"]
 

@@ -139,7 +139,7 @@ def _finding(source: Source, group: Sequence[Cell], comparison: FactorEffect | N
 
 
 def _time(cell: Cell) -> str:
-    """Engine and time; of workloads without Hadoop what they measure comes first, for which they run."""
+    """Engine and time; without Hadoop what a workload measures comes first, for which it runs."""
     seconds = words.seconds_with_unit(cell.mean_seconds)
     if not cell.engine.on_yarn and cell.figures:
         name, figure = next(iter(cell.figures.items()))

@@ -50,4 +50,4 @@ if __name__ == "__main__":
         "servers": {name: server(url) for name, url in named},
         "balancer": balancer(sys.argv[1]),
     }
-    print(json.dumps(found))
+    sys.stdout.write(json.dumps(found))

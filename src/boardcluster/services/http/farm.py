@@ -11,9 +11,8 @@ import contextlib
 import json
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
@@ -39,7 +38,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.spec import address_of
 from boardcluster.waiting import wait_until
 
-__all__ = ["FARM_VARIABLE", "Farm", "farm_folder", "put_pages", "serving", "target_of"]
+__all__ = ["FARM_VARIABLE", "farm_folder", "put_pages", "serving", "target_of"]
 
 FARM_VARIABLE = "BOARDCLUSTER_FARM"
 """Carried by every process of one farm, on every node; its value is unique."""
@@ -60,7 +59,7 @@ _LOOK = f"""\
 for needed in "$@"; do
     test -r "$needed" || echo "lacks $needed"
 done
-test "$(id -u)" = 0 && test "$(awk '{{ n += $3 }} END {{ print n }}' /proc/self/uid_map)" -gt 65536 \
+test "$(id -u)" = 0 && awk '{{ n += $3 }} END {{ exit n <= 65536 }}' /proc/self/uid_map \\
     && id {_SERVER_USER} > /dev/null 2>&1 && unshare --mount true 2> /dev/null && echo root
 exit 0
 """
@@ -78,16 +77,6 @@ def farm_folder(layout: Layout, node: NodeSpec) -> str:
 def target_of(layout: Layout, node: NodeSpec, port: str) -> str:
     """Return the address and the port, given by its name, at which a part of the farm listens."""
     return f"{address_of(layout.spec, node.name)}:{PORTS[port]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Farm:
-    """A farm that serves."""
-
-    tag: str
-    """Mark of its processes."""
-    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By worker, the command that starts its server."""
 
 
 def put_pages(live: LiveCluster, pages: Path, *, digest: str) -> None:
@@ -115,14 +104,13 @@ def put_pages(live: LiveCluster, pages: Path, *, digest: str) -> None:
     _on_each(live.spec.nodes, one)
 
 
-def _on_each(nodes: Sequence[NodeSpec], one: object) -> None:
-    assert callable(one)  # noqa: S101
+def _on_each(nodes: Sequence[NodeSpec], one: Callable[[NodeSpec], None]) -> None:
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
         list(pool.map(one, nodes))
 
 
 @contextlib.contextmanager
-def serving(live: LiveCluster, *, mark: Mapping[str, str], rounds: int) -> Iterator[Farm]:
+def serving(live: LiveCluster, *, mark: Mapping[str, str], rounds: int) -> Iterator[None]:
     """Have the farm serve while the block runs; leave no process of it behind.
 
     Args:
@@ -136,16 +124,15 @@ def serving(live: LiveCluster, *, mark: Mapping[str, str], rounds: int) -> Itera
         DaemonError: a server did not come up; with what it said.
     """
     tag = uuid.uuid4().hex
-    environment = {**mark, IDENTITY_VARIABLE: live.state.identity, FARM_VARIABLE: tag}
+    marks = {**mark, IDENTITY_VARIABLE: live.state.identity, FARM_VARIABLE: tag}
     roots = _look(live)
     _check_ports(live)
-    commands = _configure(live, roots, rounds=rounds)
+    marked = ("env", *(f"{name}={value}" for name, value in marks.items()))
+    commands = _configure(live, roots, marked, rounds=rounds)
     try:
-        _start(live, commands, environment)
+        _start(live, commands)
         _await(live)
-        workers = {node.name for node in live.spec.workers}
-        own = {name: each["http-server"] for name, each in commands.items() if name in workers}
-        yield Farm(tag=tag, commands=own)
+        yield
     finally:
         left = _end(live, tag)
     if left:
@@ -203,7 +190,7 @@ def _check_ports(live: LiveCluster) -> None:
 
 
 def _configure(
-    live: LiveCluster, roots: Mapping[str, bool], *, rounds: int
+    live: LiveCluster, roots: Mapping[str, bool], marked: tuple[str, ...], *, rounds: int
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     """Write every node's configuration; return by node the command of each part, by its port."""
     layout = live.layout
@@ -225,7 +212,7 @@ def _configure(
             texts["compute.js"] = render_compute(rounds)
             mounted = ("unshare", "--mount", "sh", "-c", _MOUNT, folder) if is_root else ()
             nginx = (_NGINX, "-p", root, "-e", f"{root}/error.log", "-c", f"{root}/nginx.conf")
-            own["http-server"] = ("sh", "-c", _BESIDE, "farm", *mounted, *nginx)
+            own["http-server"] = (*marked, "sh", "-c", _BESIDE, "farm", *mounted, *nginx)
             texts["command.json"] = json.dumps(own["http-server"])  # to start it after a fault
         if node == live.spec.master:
             texts["haproxy.cfg"] = render_balancer(
@@ -237,7 +224,7 @@ def _configure(
                 dilation=layout.dilation,
             )
             haproxy = (_HAPROXY, "-db", "-C", folder, "-f", f"{folder}/haproxy.cfg")
-            own["http-balancer"] = ("sh", "-c", _BESIDE, "farm", *haproxy)
+            own["http-balancer"] = (*marked, "sh", "-c", _BESIDE, "farm", *haproxy)
         remote.run(["mkdir", "-p", f"{folder}/temporary"])
         with tempfile.TemporaryDirectory(prefix="boardcluster-") as drafts:
             for name, text in texts.items():
@@ -259,15 +246,11 @@ def _log(layout: Layout, node: NodeSpec, part: str) -> str:
     return layout.folder(node, "logs", f"{part}.log")
 
 
-def _start(
-    live: LiveCluster,
-    commands: Mapping[str, Mapping[str, tuple[str, ...]]],
-    environment: Mapping[str, str],
-) -> None:
+def _start(live: LiveCluster, commands: Mapping[str, Mapping[str, tuple[str, ...]]]) -> None:
     def one(node: NodeSpec) -> None:
         for part, argv in commands[node.name].items():
             log = _log(live.layout, node, part)
-            start_detached(live.remotes[node.name], argv, log=log, env=environment)
+            start_detached(live.remotes[node.name], argv, log=log)
 
     _on_each(live.spec.nodes, one)
 
@@ -330,11 +313,13 @@ def _end(live: LiveCluster, tag: str) -> list[str]:
                 timeout_seconds=grace_seconds + _ASK_SECONDS * live.layout.dilation,
             )
             ports = [PORTS["http-server"], PORTS["http-balancer"]]
-            wait_until(
+            closed = wait_until(
                 lambda: not listening(remote, ports),
-                timeout_seconds=grace_seconds,
+                timeout_seconds=2 * grace_seconds,
                 poll_seconds=_POLL_SECONDS,
             )
+            if not closed:
+                left.append(f"{node.name}: something still listens on {ports[0]} or {ports[1]}")
         except BoardclusterError as error:
             left.append(f"{node.name}: {error.message}")
 
