@@ -183,7 +183,7 @@ def test_a_port_in_use_and_a_page_that_is_too_large_are_refused(site: Cli, tmp_p
     process = worker.start(["python3", "-c", holder], log="/dev/null")
     try:
         wait_until(lambda: listening(worker, [8001]), seconds=30, what="the port")
-        site("run", written(tmp_path, "taken"), code=7)
+        site("run", written(tmp_path, "taken"), code=9)
         reason = latest(site)["attempt"]["reason"]
         assert "on node worker1 another program already listens on port 8001" in reason
     finally:

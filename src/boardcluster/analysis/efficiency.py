@@ -41,6 +41,7 @@ __all__ = [
     "energy_cost",
     "hpl_efficiency",
     "hpl_peak_gflops",
+    "joules_per_1000_requests",
     "joules_per_gigabyte",
     "mflops_per_watt",
     "performance_per_price",
@@ -51,6 +52,8 @@ __all__ = [
 ]
 
 _GIGABYTE_BYTES = 10**9
+_REQUESTS, _REQUEST_RATE = "timed_requests", "requests_per_second"
+"""Figures of a service: what it was asked in the run, and how much of it in a second."""
 
 PRICED_PARTS = ("boards", "media", "supplies", "switch")
 """What a cluster has at least, and so what its price must have."""
@@ -103,6 +106,15 @@ def yearly_energy_cost(watts: float, price_per_kwh: float) -> float:
     Source: Baun 2016, equation 1.
     """
     return watts / 1000 * _HOURS_PER_YEAR * price_per_kwh
+
+
+def joules_per_1000_requests(energy_joules: float, requests: float) -> float:
+    """Energy of a service per 1000 requests that it answered.
+
+    Raises:
+        ValueError: there are no requests.
+    """
+    return quotient(1000 * energy_joules, requests)
 
 
 def energy_cost(energy_joules: float, price_per_kwh: float) -> float:
@@ -295,6 +307,10 @@ class Efficiency:
     """GB/s of input per unit of currency."""
     gflops_per_price: Amount
     """Rmax in Gflops per unit of currency."""
+    joules_per_1000_requests: Amount
+    """Energy of a service per 1000 of the requests that were timed."""
+    price_per_request_per_second: Amount
+    """Price of the cluster per request that a service answers in a second, in the currency."""
     method: EnergyMethod | None
     """METERED only if every run that counts is; None without energy."""
     level: int | None
@@ -400,6 +416,15 @@ def efficiency_of(
         [run.figures.get(_GFLOPS) for run in runs],
         "" if all(_GFLOPS in run.figures for run in runs) else "it does not measure Gflops",
     )
+    unserved = "it does not serve requests"
+    served = _Given(
+        [run.figures.get(_REQUESTS) for run in runs],
+        "" if all(_REQUESTS in run.figures for run in runs) else unserved,
+    )
+    requests_per_second = _Given(
+        [run.figures.get(_REQUEST_RATE) for run in runs],
+        "" if all(_REQUEST_RATE in run.figures for run in runs) else unserved,
+    )
     rate = prices.per_kwh if prices else None
     per_kwh = of_all(rate, no_rate if rate is None else "")
     total = of_all(*_total(prices))
@@ -417,6 +442,8 @@ def efficiency_of(
         yearly_energy_cost=_widened(amount(yearly_energy_cost, watts, per_kwh), share),
         gigabytes_per_second_per_price=amount(_gigabytes_per_price, size, seconds, total),
         gflops_per_price=amount(performance_per_price, rmax, total),
+        joules_per_1000_requests=_widened(amount(joules_per_1000_requests, joules, served), share),
+        price_per_request_per_second=amount(quotient, total, requests_per_second),
         method=_method(energies),
         level=min((energy.level for energy in energies), default=None),
         core_level=min((energy.level for energy in cores), default=None),

@@ -231,7 +231,10 @@ def _recovery_seconds(times: FaultTimes, result: LoadResult) -> float:
 
 def _figures(results: Mapping[str, LoadResult]) -> dict[str, float]:
     most = results["saturation"]
-    figures = {"requests_per_second": most.requests_per_second}
+    figures = {
+        "requests_per_second": most.requests_per_second,
+        "timed_requests": float(most.requests),
+    }
     if "direct" in results:
         direct = results["direct"].requests_per_second
         figures["direct_requests_per_second"] = direct
