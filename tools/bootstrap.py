@@ -64,7 +64,7 @@ DEV_PROGRAMS = {
     "/usr/lib/nginx/modules/ngx_http_js_module.so": "libnginx-mod-http-js",
     "haproxy": "haproxy",
 }
-"""What the probes run, what plants a wrong clock, a browser, and a farm's servers, for tests only."""
+"""What the probes run, what plants a wrong clock, a browser and servers, for tests only."""
 
 SERVICES = ("nginx", "haproxy")
 """Packages that start a service of the system, of which tests need only the program."""
@@ -198,18 +198,22 @@ def system(*, dev: bool) -> None:
         NO_SSHD.touch()
         say(f"{NO_SSHD} keeps this machine's own SSH server off: tests need only the program")
     say(f"installing {' '.join(sorted(missing))}")
-    install = [*apt, "install", "-y", "--no-install-recommends", *sorted(missing)]
+    install(asroot, apt, sorted(missing))
+
+
+def install(asroot: list[str], apt: list[str], missing: list[str]) -> None:
+    """Install packages; services of the system that come with them do not start, now or later."""
     services = [name for name in SERVICES if name in missing]
-    # One that is there already, as in containers, says itself what may start, and stays.
+    # A policy that is there already, as in containers, stays as it is.
     keeps_off = bool(services) and not NO_START.exists()
     if keeps_off:
-        script = b"#!/bin/sh\nexit 101\n"
         asked = [*asroot, "tee", str(NO_START)]
-        subprocess.run(asked, input=script, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(asked, input=b"#!/bin/sh\nexit 101\n", stdout=subprocess.DEVNULL, check=True)
         subprocess.run([*asroot, "chmod", "755", str(NO_START)], check=True)
     try:
-        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
-        for name in services:  # nor at the next start of the machine
+        command = [*apt, "install", "-y", "--no-install-recommends", *missing]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for name in services:
             subprocess.run([*asroot, "update-rc.d", name, "disable"], check=True)
             say(f"this machine's own service {name} stays off: tests need only the program")
     finally:

@@ -17,8 +17,8 @@ from boardcluster.records import (
     MANY_YEARS,
     Checksum,
     Engine,
-    Fault,
     MasterPlacement,
+    PlannedFault,
     Trial,
     Variant,
 )
@@ -324,8 +324,8 @@ FACTORS = (
         left_out="`none`",
         allowed="`none`, `kill`: the last worker's server is killed and started again, `link`: its "
         "network link is down for a while, on emulated nodes only; for services",
-        kind=Fault,
-        default=Fault.NONE,
+        kind=PlannedFault,
+        default=PlannedFault.NONE,
         noun="a fault",
         migration=("0011_fault", "TEXT NOT NULL DEFAULT 'none'"),
     ),

@@ -39,7 +39,6 @@ __all__ = [
     "Energy",
     "EnergyMethod",
     "Engine",
-    "Fault",
     "Fingerprint",
     "JavaHome",
     "Link",
@@ -56,6 +55,7 @@ __all__ = [
     "NodeSpec",
     "NodeTwin",
     "OnLoss",
+    "PlannedFault",
     "Policy",
     "Power",
     "PowerModel",
@@ -152,7 +152,7 @@ class Variant(StrEnum):
     TEXTBOOK = "textbook"
 
 
-class Fault(StrEnum):
+class PlannedFault(StrEnum):
     """What happens to the last worker of a service while it is measured, and passes again.
 
     KILL: its server is killed, and started again. LINK: its network link is down for a while.
@@ -452,7 +452,7 @@ class Trial:
     ``cluster.toml`` or for this trial."""
     variant: Variant = Variant.FAST
     """Which program of each of its workloads runs."""
-    fault: Fault = Fault.NONE
+    fault: PlannedFault = PlannedFault.NONE
     """What happens to a worker of a service in the middle of the run."""
     start: int = 1
     """Which start of the cluster it belongs to, from 1; cells of one start share what a start draws

@@ -412,19 +412,9 @@ def efficiency_of(
         [run.input_bytes or None for run in runs],
         "" if all(run.input_bytes for run in runs) else "it has no input of a known size",
     )
-    rmax = _Given(
-        [run.figures.get(_GFLOPS) for run in runs],
-        "" if all(_GFLOPS in run.figures for run in runs) else "it does not measure Gflops",
-    )
-    unserved = "it does not serve requests"
-    served = _Given(
-        [run.figures.get(_REQUESTS) for run in runs],
-        "" if all(_REQUESTS in run.figures for run in runs) else unserved,
-    )
-    requests_per_second = _Given(
-        [run.figures.get(_REQUEST_RATE) for run in runs],
-        "" if all(_REQUEST_RATE in run.figures for run in runs) else unserved,
-    )
+    rmax = _figure(runs, _GFLOPS, "it does not measure Gflops")
+    served = _figure(runs, _REQUESTS, "it does not serve requests")
+    request_rate = _figure(runs, _REQUEST_RATE, "it does not serve requests")
     rate = prices.per_kwh if prices else None
     per_kwh = of_all(rate, no_rate if rate is None else "")
     total = of_all(*_total(prices))
@@ -443,7 +433,7 @@ def efficiency_of(
         gigabytes_per_second_per_price=amount(_gigabytes_per_price, size, seconds, total),
         gflops_per_price=amount(performance_per_price, rmax, total),
         joules_per_1000_requests=_widened(amount(joules_per_1000_requests, joules, served), share),
-        price_per_request_per_second=amount(quotient, total, requests_per_second),
+        price_per_request_per_second=amount(quotient, total, request_rate),
         method=_method(energies),
         level=min((energy.level for energy in energies), default=None),
         core_level=min((energy.level for energy in cores), default=None),
@@ -451,6 +441,12 @@ def efficiency_of(
         remark=_mixture(energies),
         currency=prices.currency if prices else "",
     )
+
+
+def _figure(runs: Sequence[Measurement], name: str, reason: str) -> _Given:
+    """Return what every run measured itself, or why not all have it."""
+    has_all = all(name in run.figures for run in runs)
+    return _Given([run.figures.get(name) for run in runs], "" if has_all else reason)
 
 
 def _amount(results: Sequence[Result], formula: Callable[..., float], *given: _Given) -> Amount:

@@ -16,7 +16,7 @@ from boardcluster.records import (
     ClusterSpec,
     Dataset,
     Engine,
-    Fault,
+    PlannedFault,
     Variant,
     Verification,
 )
@@ -123,7 +123,7 @@ class JobSpec:
     """Size of the blocks it writes; decides how its input is split."""
     variant: Variant = Variant.FAST
     """Which program runs."""
-    fault: Fault = Fault.NONE
+    fault: PlannedFault = PlannedFault.NONE
     """What happens to the last worker in the middle of the run."""
 
 
@@ -295,7 +295,7 @@ class Workload(Protocol):
     """Its settings by name."""
     variants: tuple[Variant, ...] = (Variant.FAST,)
     """Programs that it has."""
-    faults: tuple[Fault, ...] = (Fault.NONE,)
+    faults: tuple[PlannedFault, ...] = (PlannedFault.NONE,)
     """What may happen to a worker while it runs."""
     tools: Mapping[str, str] = {}
     """Programs every worker must have, with the Debian package of each."""
@@ -385,7 +385,7 @@ def check_variant(workload: Workload, variant: Variant) -> None:
         )
 
 
-def check_fault(workload: Workload, fault: Fault, spec: ClusterSpec) -> None:
+def check_fault(workload: Workload, fault: PlannedFault, spec: ClusterSpec) -> None:
     """Refuse a fault that a workload does not have, or that the nodes would not survive.
 
     Raises:
@@ -397,7 +397,7 @@ def check_fault(workload: Workload, fault: Fault, spec: ClusterSpec) -> None:
             f'{workload.name} has no fault "{fault}"',
             hint=f"leave {workload.name} out, or choose a fault that it has: {has}",
         )
-    if fault is Fault.LINK and spec.capabilities.network != "own":
+    if fault is PlannedFault.LINK and spec.capabilities.network != "own":
         raise UsageError(
             'the fault "link" takes a node\'s network away, by which these nodes are reached',
             hint='use emulated nodes, or the fault "kill"',

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.builders import make_dataset, make_proof
 
-from boardcluster.records import Dataset, Engine, Fault, Variant, Verification
+from boardcluster.records import Dataset, Engine, PlannedFault, Variant, Verification
 from boardcluster.workloads.base import (
     Context,
     InputKind,
@@ -61,7 +61,7 @@ class FakeWorkload:
     input_kind: InputKind = InputKind.ROWS
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     variants: tuple[Variant, ...] = (Variant.FAST,)
-    faults: tuple[Fault, ...] = (Fault.NONE,)
+    faults: tuple[PlannedFault, ...] = (PlannedFault.NONE,)
     tools: Mapping[str, str] = field(default_factory=dict)
     space: Need = field(default_factory=lambda: Need(input_bytes=1000, run_bytes=0))
     words: str = ""

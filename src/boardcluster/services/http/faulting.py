@@ -16,7 +16,7 @@ import time
 import urllib.request
 from typing import Any
 
-__all__ = ["main"]
+__all__ = ["POLL_SECONDS", "children_of", "kill", "link", "main", "requests_of", "start"]
 
 POLL_SECONDS = 0.02
 

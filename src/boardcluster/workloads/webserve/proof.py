@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.errors import VerificationError
-from boardcluster.records import Fault, Verification
+from boardcluster.records import PlannedFault, Verification
 from boardcluster.services.http.result import (
     FarmCounts,
     FaultTimes,
@@ -20,7 +20,7 @@ from boardcluster.services.http.result import (
 from boardcluster.workloads.base import Proof
 from boardcluster.workloads.webserve.pages import Page, expected_bytes
 
-__all__ = ["SHARES", "Run", "load_name", "prove"]
+__all__ = ["SHARES", "FarmRun", "load_name", "prove"]
 
 SHARES = (25, 50, 75, 90)
 """Percent of what the farm serves at most, at which latency is measured."""
@@ -51,7 +51,7 @@ def load_name(share: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class FarmRun:
     """What a job left behind."""
 
     pages: Sequence[Page]
@@ -60,7 +60,7 @@ class Run:
     """Of the pages and the plan."""
     workers: Sequence[str]
     """Names of the workers."""
-    fault: Fault
+    fault: PlannedFault
     """What happened to the last of them."""
     fault_texts: Mapping[str, str]
     """By phase, what the fault wrote down; empty texts where it never ended."""
@@ -74,7 +74,7 @@ class Run:
     """And after."""
 
 
-def prove(run: Run) -> Proof:
+def prove(run: FarmRun) -> Proof:
     """Hold everything against everything else.
 
     Raises:
@@ -88,7 +88,7 @@ def prove(run: Run) -> Proof:
     _check_counts(run, results, before, after)
     _check_client(results)
     figures = _figures(results)
-    if run.fault is not Fault.NONE:
+    if run.fault is not PlannedFault.NONE:
         _check_noticed(run, before, after)
         figures |= _fault_figures(run, results)
     facts = [
@@ -99,7 +99,7 @@ def prove(run: Run) -> Proof:
     digest = hashlib.sha256("".join([run.digest, *facts]).encode()).hexdigest()
     return Proof(
         verification=Verification(
-            method=_METHOD if run.fault is Fault.NONE else _METHOD_FAULT,
+            method=_METHOD if run.fault is PlannedFault.NONE else _METHOD_FAULT,
             expected_sha256=digest,
             actual_sha256=digest,
             records=sum(result.good for result in results.values()),
@@ -109,7 +109,7 @@ def prove(run: Run) -> Proof:
     )
 
 
-def _check_bodies(run: Run, name: str, result: LoadResult) -> None:
+def _check_bodies(run: FarmRun, name: str, result: LoadResult) -> None:
     if result.errors["body"]:
         raise VerificationError(
             f"{name}: {result.errors['body']} bodies are not the page that was asked for; first "
@@ -139,7 +139,7 @@ def _balanced(results: Mapping[str, LoadResult]) -> list[LoadResult]:
 
 
 def _check_counts(
-    run: Run, results: Mapping[str, LoadResult], before: FarmCounts, after: FarmCounts
+    run: FarmRun, results: Mapping[str, LoadResult], before: FarmCounts, after: FarmCounts
 ) -> None:
     through = _balanced(results)
     sent, asked = sum(each.sent for each in through), after.asked - before.asked
@@ -158,7 +158,7 @@ def _check_counts(
         )
     direct = results["direct"].by_target if "direct" in results else (0,) * len(run.workers)
     for number, name in enumerate(run.workers):
-        if run.fault is not Fault.NONE and name == run.workers[-1]:
+        if run.fault is not PlannedFault.NONE and name == run.workers[-1]:
             continue  # its counter began again, or it answered what never arrived
         # The second count has counted itself.
         served = after.served[name] - before.served[name] - 1
@@ -191,7 +191,7 @@ def _check_client(results: Mapping[str, LoadResult]) -> None:
             )
 
 
-def _check_noticed(run: Run, before: FarmCounts, after: FarmCounts) -> None:
+def _check_noticed(run: FarmRun, before: FarmCounts, after: FarmCounts) -> None:
     name = run.workers[-1]
     if after.noticed[name] == before.noticed[name]:
         raise VerificationError(
@@ -205,7 +205,7 @@ def _check_noticed(run: Run, before: FarmCounts, after: FarmCounts) -> None:
         )
 
 
-def _fault_figures(run: Run, results: Mapping[str, LoadResult]) -> dict[str, float]:
+def _fault_figures(run: FarmRun, results: Mapping[str, LoadResult]) -> dict[str, float]:
     figures: dict[str, float] = {}
     for name, text in run.fault_texts.items():
         if not text:

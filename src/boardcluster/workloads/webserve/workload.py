@@ -14,7 +14,7 @@ from pathlib import Path
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.fetch.cache import hold_lock, writing
 from boardcluster.foreign import start_of
-from boardcluster.records import Engine, Fault
+from boardcluster.records import Engine, PlannedFault
 from boardcluster.remote.node_rpc import node_program
 from boardcluster.services.http.config import SERVER_TOOLS
 from boardcluster.services.http.farm import farm_folder, put_pages, serving, target_of
@@ -36,7 +36,7 @@ from boardcluster.workloads.base import (
     number_parameter,
 )
 from boardcluster.workloads.webserve.pages import Page, pages_of, write_pages
-from boardcluster.workloads.webserve.proof import SHARES, Run, load_name, prove
+from boardcluster.workloads.webserve.proof import SHARES, FarmRun, load_name, prove
 
 __all__ = ["WORKLOAD"]
 
@@ -62,7 +62,7 @@ def _is_size(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _FarmParameters:
     """The parameters as numbers."""
 
     requests: int
@@ -73,10 +73,10 @@ class _Asked:
     pages: tuple[Page, ...]
 
 
-def _asked(spec: JobSpec) -> _Asked:
+def _asked(spec: JobSpec) -> _FarmParameters:
     given = spec.parameters
     rounds = int(given["rounds"])
-    return _Asked(
+    return _FarmParameters(
         requests=int(given["requests"]),
         connections=int(given["connections"]),
         seconds=int(given["seconds"]),
@@ -94,7 +94,7 @@ class _WebServe(Workload):
     name = "webserve"
     engines = (Engine.HTTP,)
     input_kind = InputKind.NOTHING
-    faults = (Fault.NONE, Fault.KILL, Fault.LINK)
+    faults = (PlannedFault.NONE, PlannedFault.KILL, PlannedFault.LINK)
     parameters: Mapping[str, Parameter] = {
         "requests": number_parameter(
             "requests that are timed, as fast as the farm answers them; their time is the result",
@@ -184,11 +184,13 @@ class _WebServe(Workload):
         asked, live = _asked(job.spec), context.live
         worker = live.spec.workers[-1]
         faults: dict[str, str] = {}
-        for name in () if job.spec.fault is Fault.NONE else ("saturation", load_name(_FAULT_SHARE)):
+        for name in (
+            () if job.spec.fault is PlannedFault.NONE else ("saturation", load_name(_FAULT_SHARE))
+        ):
             record = _fault_record(farm_folder(live.layout, worker), name)
             faults[name] = live.remotes[worker.name].run(["cat", record], check=False).text
         return prove(
-            Run(
+            FarmRun(
                 pages=asked.pages,
                 digest=staged.answer().read_text().strip(),
                 workers=tuple(worker.name for worker in live.spec.workers),
@@ -258,7 +260,7 @@ class _Phases:
             self._closed("saturation", requests=asked.requests, aside=False, fault=True),
         ]
         shares: tuple[int, ...] = SHARES
-        if self._spec.fault is Fault.NONE:
+        if self._spec.fault is PlannedFault.NONE:
             servers = tuple(
                 target_of(self._live.layout, worker, "http-server")
                 for worker in self._live.spec.workers
@@ -352,7 +354,7 @@ class _Phases:
     def _fault(
         self, phase: str, *, after: int, delay_seconds: float
     ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        if self._spec.fault is Fault.NONE:
+        if self._spec.fault is PlannedFault.NONE:
             return ()
         layout, worker = self._live.layout, self._live.spec.workers[-1]
         folder = farm_folder(layout, worker)

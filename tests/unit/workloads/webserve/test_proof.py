@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from boardcluster.errors import VerificationError
-from boardcluster.records import Fault
+from boardcluster.records import PlannedFault
 from boardcluster.workloads.webserve.pages import expected_bytes, pages_of
-from boardcluster.workloads.webserve.proof import SHARES, Run, load_name, prove
+from boardcluster.workloads.webserve.proof import SHARES, FarmRun, load_name, prove
 
 PAGES = pages_of(computed_percent=5, rounds=3, largest_bytes=100_000)
 SEEDS = {"saturation": 1, "direct": 2, "null server": 3, **{load_name(s): s for s in SHARES}}
@@ -53,16 +53,16 @@ def counts(
     return json.dumps(row)
 
 
-def run(**changes: Any) -> Run:
+def run(**changes: Any) -> FarmRun:
     """A farm of two that served 100 requests, and as many at each of four rates."""
     names = ["saturation", "direct", *map(load_name, SHARES)]
     results = {name: json.dumps(result(name)) for name in names}
     results["null server"] = json.dumps(result("null server", rate=1000.0))
-    whole = Run(
+    whole = FarmRun(
         pages=PAGES,
         digest="d",
         workers=("worker1", "worker2"),
-        fault=Fault.NONE,
+        fault=PlannedFault.NONE,
         fault_texts={},
         results=results,
         seeds=SEEDS,
@@ -73,14 +73,14 @@ def run(**changes: Any) -> Run:
     return replace(whole, **changes)
 
 
-def faulted(**changes: Any) -> Run:
+def faulted(**changes: Any) -> FarmRun:
     """One server of the same farm goes away and comes back in two phases."""
     names = ["saturation", load_name(50)]
     results = {name: json.dumps(result(name, closed=4)) for name in names}
     results["null server"] = json.dumps(result("null server", rate=1000.0))
     times = json.dumps({"down_unix": 999.0, "up_unix": 1000.0, "answers_unix": 1000.1})
     whole = run(
-        fault=Fault.KILL,
+        fault=PlannedFault.KILL,
         fault_texts=dict.fromkeys(names, times),
         results=results,
         after=counts(218, [130, 85], [132, 3], down=2),

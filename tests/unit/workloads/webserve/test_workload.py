@@ -10,7 +10,7 @@ import pytest
 
 from boardcluster.cluster.state import LiveState
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import Checksum, Engine, Fault
+from boardcluster.records import Checksum, Engine, PlannedFault
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
@@ -29,7 +29,9 @@ from boardcluster.workloads.webserve import workload as verbs
 from boardcluster.workloads.webserve.workload import WORKLOAD
 
 
-def case(fault: Fault = Fault.NONE, *, memory_bytes: int = 1 << 30, **given: str) -> JobSpec:
+def case(
+    fault: PlannedFault = PlannedFault.NONE, *, memory_bytes: int = 1 << 30, **given: str
+) -> JobSpec:
     return JobSpec(
         engine=Engine.HTTP,
         size_bytes=0,
@@ -119,7 +121,7 @@ def test_nodes_that_are_slower_get_so_much_more_time(
 def test_a_fault_happens_to_the_last_worker_in_both_its_phases(
     make_phases: Callable[..., dict[str, Phase]],
 ) -> None:
-    phases = make_phases(case(Fault.KILL, requests="8000", seconds="8", down_seconds="3"))
+    phases = make_phases(case(PlannedFault.KILL, requests="8000", seconds="8", down_seconds="3"))
 
     asked = {}
     for name, phase in phases.items():
@@ -155,7 +157,7 @@ def test_a_page_that_memory_cannot_hold_is_refused_with_the_arithmetic() -> None
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(name: str, value: str) -> None:
-    with pytest.raises(UsageError, match=f"webserve.{name}"):
+    with pytest.raises(UsageError, match=rf"webserve\.{name}"):
         check_parameters(WORKLOAD, {name: value})
 
 
@@ -163,10 +165,10 @@ def test_faults_are_for_services_and_the_link_for_nodes_with_a_network_of_their_
     make_spec: Callable[..., Any],
 ) -> None:
     spec = make_spec(workers=2)
-    check_fault(WORKLOAD, Fault.LINK, spec)
+    check_fault(WORKLOAD, PlannedFault.LINK, spec)
     boards = replace(spec, kind="boards")
-    check_fault(WORKLOAD, Fault.KILL, boards)
+    check_fault(WORKLOAD, PlannedFault.KILL, boards)
     with pytest.raises(UsageError, match='fault "link" takes a node'):
-        check_fault(WORKLOAD, Fault.LINK, boards)
+        check_fault(WORKLOAD, PlannedFault.LINK, boards)
     with pytest.raises(UsageError, match='netpipe has no fault "kill"'):
-        check_fault(load_workload("netpipe"), Fault.KILL, spec)
+        check_fault(load_workload("netpipe"), PlannedFault.KILL, spec)
