@@ -32,12 +32,8 @@ PORTS = {
     "jobhistory-admin": 10033,
     "jobhistory-web": 19888,
     "sparkhistory-web": 18080,
-    "http-balancer": 8000,
-    "http-server": 8001,
-    "http-null": 8002,
 }
-"""The projects' own default ports; the NodeManager's, which defaults to a random one, is fixed.
-Those of the HTTP farm are open only while a workload measures it."""
+"""The projects' own default ports; the NodeManager's, which defaults to a random one, is fixed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

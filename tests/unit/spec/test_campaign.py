@@ -300,7 +300,8 @@ SINGLE_MISTAKES = {
         '["mapreduce", "spark"]',
         '["mapreduce", "sparc"]',
         (
-            '13: matrix[0].engine[1]: "sparc" is not an engine; allowed: http, mapreduce, mpi, spark; '
+            '13: matrix[0].engine[1]: "sparc" is not an engine; '
+            "allowed: http, mapreduce, mpi, spark; "
             'did you mean "spark"?'
         ),
     ),

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
-__all__ = ["MODULE", "SERVER_TOOLS", "render_balancer", "render_compute", "render_server"]
+__all__ = [
+    "FARM_PORTS",
+    "MODULE",
+    "SERVER_TOOLS",
+    "render_balancer",
+    "render_compute",
+    "render_server",
+]
 
 MODULE = "/usr/lib/nginx/modules/ngx_http_js_module.so"
 """What runs the page that computes, where Debian's package has it."""
+
+FARM_PORTS = {"http-balancer": 8000, "http-server": 8001, "http-null": 8002}
+"""Ports of the farm's parts; open only while a workload measures it."""
 
 SERVER_TOOLS: Mapping[str, str] = {
     "/usr/sbin/nginx": "nginx libnginx-mod-http-js",

@@ -22,18 +22,18 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import (
     Reached,
     end_marked,
-    http_get_all,
     listening,
     reach,
     start_detached,
 )
 from boardcluster.services.http.config import (
+    FARM_PORTS,
     MODULE,
     render_balancer,
     render_compute,
     render_server,
 )
-from boardcluster.services.layout import PORTS, Layout
+from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.spec import address_of
 from boardcluster.waiting import wait_until
@@ -45,6 +45,7 @@ FARM_VARIABLE = "BOARDCLUSTER_FARM"
 
 _NODES_AT_ONCE = 16
 _START_SECONDS = 20.0
+_REACH_SECONDS = 2.0
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 2.0
 _ASK_SECONDS = 30.0
@@ -76,7 +77,7 @@ def farm_folder(layout: Layout, node: NodeSpec) -> str:
 
 def target_of(layout: Layout, node: NodeSpec, port: str) -> str:
     """Return the address and the port, given by its name, at which a part of the farm listens."""
-    return f"{address_of(layout.spec, node.name)}:{PORTS[port]}"
+    return f"{address_of(layout.spec, node.name)}:{FARM_PORTS[port]}"
 
 
 def put_pages(live: LiveCluster, pages: Path, *, digest: str) -> None:
@@ -130,8 +131,9 @@ def serving(live: LiveCluster, *, mark: Mapping[str, str], rounds: int) -> Itera
     marked = ("env", *(f"{name}={value}" for name, value in marks.items()))
     commands = _configure(live, roots, marked, rounds=rounds)
     try:
-        _start(live, commands)
-        _await(live)
+        for part in ("http-server", "http-balancer"):  # which finds every server there
+            _start(live, commands, part)
+            _await(live, part)
         yield
     finally:
         left = _end(live, tag)
@@ -180,7 +182,7 @@ def _check_ports(live: LiveCluster) -> None:
             *(("http-server",) if node in live.spec.workers else ()),
             *(("http-balancer", "http-null") if node == live.spec.master else ()),
         ]
-        taken = listening(live.remotes[node.name], [PORTS[name] for name in names])
+        taken = listening(live.remotes[node.name], [FARM_PORTS[name] for name in names])
         if taken:
             raise AddressError(
                 f"on node {node.name} another program already listens on port "
@@ -205,7 +207,7 @@ def _configure(
         if node in live.spec.workers:
             root = _MOUNTED if is_root else folder
             user = _SERVER_USER if is_root else _same_user(remote)
-            port = PORTS["http-server"]
+            port = FARM_PORTS["http-server"]
             texts["nginx.conf"] = render_server(
                 root=root, address=where, port=port, cores=node.cores, user=user
             )
@@ -218,7 +220,7 @@ def _configure(
             texts["haproxy.cfg"] = render_balancer(
                 servers,
                 address=where,
-                port=PORTS["http-balancer"],
+                port=FARM_PORTS["http-balancer"],
                 cores=node.cores,
                 user=_BALANCER_USER if is_root else "",
                 dilation=layout.dilation,
@@ -246,39 +248,33 @@ def _log(layout: Layout, node: NodeSpec, part: str) -> str:
     return layout.folder(node, "logs", f"{part}.log")
 
 
-def _start(live: LiveCluster, commands: Mapping[str, Mapping[str, tuple[str, ...]]]) -> None:
+def _start(
+    live: LiveCluster, commands: Mapping[str, Mapping[str, tuple[str, ...]]], part: str
+) -> None:
     def one(node: NodeSpec) -> None:
-        for part, argv in commands[node.name].items():
+        if argv := commands[node.name].get(part):
             log = _log(live.layout, node, part)
             start_detached(live.remotes[node.name], argv, log=log)
 
     _on_each(live.spec.nodes, one)
 
 
-def _await(live: LiveCluster) -> None:
-    """Wait until the master reaches every server and the balancer.
+def _await(live: LiveCluster, part: str) -> None:
+    """Wait until the master reaches every server, or the balancer.
 
     Raises:
         DaemonError: one does not answer in time; with what it said.
     """
     layout = live.layout
-    urls = {
-        node.name: f"http://{target_of(layout, node, 'http-server')}/status"
-        for node in live.spec.workers
-    }
-    master = live.spec.master
-    balancer = (str(address_of(live.spec, master.name)), PORTS["http-balancer"])
+    nodes = [live.spec.master] if part == "http-balancer" else list(live.spec.workers)
+    places = [(str(address_of(live.spec, node.name)), FARM_PORTS[part]) for node in nodes]
     waits_seconds = _START_SECONDS * layout.dilation
 
-    def silent() -> list[tuple[NodeSpec, str]]:
-        answers = http_get_all(live.master, list(urls.values()), timeout_seconds=2.0)
-        found = [
-            (node, "http-server")
-            for node, answer in zip(live.spec.workers, answers, strict=True)
-            if answer.status != 200
+    def silent() -> list[NodeSpec]:
+        views = reach(live.master, places, timeout_seconds=_REACH_SECONDS * layout.dilation)
+        return [
+            node for node, view in zip(nodes, views, strict=True) if view.state is not Reached.OK
         ]
-        (seen,) = reach(live.master, [balancer], timeout_seconds=2.0)
-        return found + ([] if seen.state is Reached.OK else [(master, "http-balancer")])
 
     late = wait_until(
         silent,
@@ -287,7 +283,7 @@ def _await(live: LiveCluster) -> None:
         poll_seconds=_POLL_SECONDS,
     )
     if late:
-        node, part = late[0]
+        node = late[0]
         remote, log = live.remotes[node.name], _log(layout, node, part)
         own = f"{farm_folder(layout, node)}/error.log"
         said = remote.run(["tail", "-q", "-n", "4", log, own], check=False).text.strip()
@@ -312,7 +308,7 @@ def _end(live: LiveCluster, tag: str) -> list[str]:
                 grace_seconds=grace_seconds,
                 timeout_seconds=grace_seconds + _ASK_SECONDS * live.layout.dilation,
             )
-            ports = [PORTS["http-server"], PORTS["http-balancer"]]
+            ports = [FARM_PORTS["http-server"], FARM_PORTS["http-balancer"]]
             closed = wait_until(
                 lambda: not listening(remote, ports),
                 timeout_seconds=2 * grace_seconds,

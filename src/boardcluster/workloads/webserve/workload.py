@@ -16,10 +16,9 @@ from boardcluster.fetch.cache import hold_lock, writing
 from boardcluster.foreign import start_of
 from boardcluster.records import Engine, PlannedFault
 from boardcluster.remote.node_rpc import node_program
-from boardcluster.services.http.config import SERVER_TOOLS
+from boardcluster.services.http.config import FARM_PORTS, SERVER_TOOLS
 from boardcluster.services.http.farm import farm_folder, put_pages, serving, target_of
 from boardcluster.services.http.loadgen import have_loadgen
-from boardcluster.services.layout import PORTS
 from boardcluster.units import format_bytes, parse_size
 from boardcluster.workloads.base import (
     Context,
@@ -322,7 +321,7 @@ class _Phases:
 
     def _null(self) -> Phase:
         """The client against a server that does nothing: what it can make at most."""
-        plan, port = f"plan={self._folder}/plan", PORTS["http-null"]
+        plan, port = f"plan={self._folder}/plan", FARM_PORTS["http-null"]
         options = (
             f"connections={self._asked.connections}",
             f"requests={max(100, self._asked.requests // _DIRECT_SHARE)}",

@@ -1,11 +1,13 @@
 """What is held against what, and what is then refused."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from boardcluster.analysis.twins import undilated_value
 from boardcluster.errors import VerificationError
 from boardcluster.records import PlannedFault
 from boardcluster.workloads.webserve.pages import expected_bytes, pages_of
@@ -96,6 +98,14 @@ def test_what_is_right_is_proved_with_its_figures() -> None:
     assert proof.figures["balancer_overhead_percent"] == 0.0
     assert proof.figures["load_90_latency_p999_microseconds"] == 500.0
     assert proof.figures["failed_requests"] == 0.0
+
+
+@pytest.mark.parametrize("made", [run, faulted], ids=["none", "fault"])
+def test_every_figure_has_a_unit_that_says_what_it_is_on_slower_nodes(
+    made: Callable[[], FarmRun],
+) -> None:
+    for name in prove(made()).figures:
+        assert undilated_value(name, 1.0, 2.0) is not None, name
 
 
 def changed(name: str, **values: Any) -> dict[str, str]:
