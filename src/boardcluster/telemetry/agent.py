@@ -483,7 +483,7 @@ class Processes:
                     # A name may hold a line break; a line of our file may not.
                     name = " ".join(head.partition(b"(")[2].decode(errors="replace").split())
                     found.append(((int(entry), int(words[19])), words, name))
-        return found
+        return sorted(found, key=lambda row: row[0][::-1])  # whoever starts others comes first
 
     def _count(self, now: dict[str, dict[Any, Any]], names: dict[Any, str]) -> None:
         """Add what was used since the look before."""
