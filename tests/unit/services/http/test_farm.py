@@ -90,6 +90,28 @@ def test_pages_that_are_there_are_not_copied_again(live: LiveCluster, tmp_path: 
     assert {call[0] for name in live.remotes for call in node(live, name).calls} == {"cat"}
 
 
+def test_the_digest_of_the_pages_is_written_when_they_are_all_there(
+    live: LiveCluster, tmp_path: Path
+) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for name in ("digest", "plan"):
+        (pages / name).write_text("d")
+    for name in live.remotes:
+        folder, remote = f"/nodes/{name}/http", node(live, name)
+        remote.tell("cat", f"{folder}/digest", returncode=1)
+        remote.tell("rm", "-rf", folder)
+        remote.tell("mkdir", "-p", folder)
+        remote.tell("chmod", "-R", "a+rX", folder)
+        remote.tell("sh", "-c", 'echo "$0" > "$1"', "d", f"{folder}/digest")
+
+    put_pages(live, pages, digest="d")
+
+    for name in live.remotes:
+        assert list(node(live, name).files) == [f"/nodes/{name}/http/plan"]
+        assert node(live, name).calls[-1][-1] == f"/nodes/{name}/http/digest"
+
+
 def test_a_part_of_the_farm_is_found_at_its_nodes_own_address(live: LiveCluster) -> None:
     assert target_of(live.layout, live.spec.master, "http-balancer") == "198.18.7.2:8000"
     assert target_of(live.layout, live.spec.workers[0], "http-server") == "198.18.7.3:8001"
