@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import threading
@@ -148,6 +149,21 @@ def test_a_pause_of_the_server_is_in_the_latency_of_all_that_was_due_meanwhile(
     assert late >= 85  # the last tenth of a second of the pause delays by less than that
     # It asks for as much as was wanted, and takes as long as that takes.
     assert found.seconds >= 2.9
+
+
+@pytest.mark.parametrize("limits", ["-Sn 40", "-n 40"], ids=["soft", "hard"])
+def test_few_open_files_mean_fewer_connections_and_no_failure(
+    program: str, plan: Path, limits: str
+) -> None:
+    out = plan.with_name("result.json")
+    with answering(lambda _: whole(BODY)) as port:
+        words = [f"plan={plan}", f"out={out}", "connections=60", "requests=600"]
+        command = ["sh", "-c", f'ulimit {limits} && exec "$@"', "sh", program, "run", *words]
+        subprocess.run([*command, f"target=127.0.0.1:{port}"], check=True, timeout=120)
+    found = read_result(out.read_text(), phase="load")
+    assert (found.good, found.failed) == (600, 0)
+    used = json.loads(out.read_text())["connections"]
+    assert used <= 24 if limits == "-n 40" else used == 60
 
 
 def test_the_null_server_serves_what_the_plan_says(program: str, plan: Path) -> None:

@@ -567,6 +567,19 @@ static void serve(int port)
     }
 }
 
+/* A login by SSH allows 1024 open files, unless one asks for what is possible. */
+static int within_limits(int wanted)
+{
+    enum { OTHERS = 16 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        die("cannot read", "the limit of open files");
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur < (rlim_t)wanted + OTHERS ? (int)limit.rlim_cur - OTHERS : wanted;
+}
+
 int main(int argc, char **argv)
 {
     const char *plan = "", *out = "", *of = "";
@@ -604,6 +617,7 @@ int main(int argc, char **argv)
         requests = (uint64_t)(rate * seconds);
     if (!target_count || !requests || connections_most < 1 || connections_most > CONNECTIONS_MOST)
         die("nothing to do", "targets, requests or connections are missing or too many");
+    connections_most = within_limits(connections_most);
     if (wait > 0)
         await(now() + (int64_t)(wait * SECOND));
     run(out, connections_most, requests, rate, seed, (int64_t)(timeout * SECOND));
