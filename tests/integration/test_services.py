@@ -191,7 +191,7 @@ def test_a_port_in_use_and_a_page_that_is_too_large_are_refused(site: Cli, tmp_p
     large = tmp_path / "large.toml"
     large.write_text(
         Path(written(tmp_path, "large")).read_text()
-        + 'parameters.webserve.largest_page = "1 GiB"\n'
+        + 'parameters.webserve.largest_page = "64 GiB"\n'
     )
     site("run", str(large), code=5)
     assert "is more than a quarter of a worker's" in site.stderr

@@ -40,7 +40,7 @@ from boardcluster.workloads.webserve.proof import SHARES, FarmRun, load_name, pr
 __all__ = ["WORKLOAD"]
 
 _KIB = 1000
-_LARGEST_LEAST, _LARGEST_MOST = _KIB, 1 << 30
+_LARGEST_LEAST, _LARGEST_MOST = _KIB, 1 << 36
 _RESULT = "result.json"
 _PACKAGE = "boardcluster.services.http"
 _TIMEOUT_SECONDS = 5.0
@@ -121,7 +121,7 @@ class _WebServe(Workload):
         ),
         "largest_page": Parameter(
             default="1 MB",
-            allowed="1 kB to 1 GiB, with a unit",
+            allowed="1 kB to 64 GiB, with a unit",
             meaning="size of the largest static page",
             is_allowed=_is_size,
         ),

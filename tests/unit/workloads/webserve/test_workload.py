@@ -151,7 +151,7 @@ def test_a_page_that_memory_cannot_hold_is_refused_with_the_arithmetic() -> None
         ("connections", "1025"),
         ("computed_percent", "101"),
         ("largest_page", "999"),
-        ("largest_page", "2 GiB"),
+        ("largest_page", "65 GiB"),
         ("largest_page", "big"),
         ("down_seconds", "0"),
     ],
