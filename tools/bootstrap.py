@@ -60,8 +60,17 @@ DEV_PROGRAMS = {
     "faketime": "faketime",
     "chromium": "chromium",
     "chromedriver": "chromium-driver",
+    "nginx": "nginx",
+    "/usr/lib/nginx/modules/ngx_http_js_module.so": "libnginx-mod-http-js",
+    "haproxy": "haproxy",
 }
-"""What the probes run, what plants a wrong clock, and a browser, for tests only."""
+"""What the probes run, what plants a wrong clock, a browser and servers, for tests only."""
+
+SERVICES = ("nginx", "haproxy")
+"""Packages that start a service of the system, of which tests need only the program."""
+
+NO_START = Path("/usr/sbin/policy-rc.d")
+"""Debian's packages start no service while this program says 101 (invoke-rc.d(8))."""
 
 TEST_PROGRAMS = {
     "sshd": "openssh-server",
@@ -136,6 +145,11 @@ def has_venv_module() -> bool:
     return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
+def is_there(name: str, path: str) -> bool:
+    """Whether a program, or a file that is named in full, is on this machine."""
+    return Path(name).exists() if name.startswith("/") else bool(shutil.which(name, path=path))
+
+
 def has_candidate(package: str) -> bool:
     """Whether apt can install a package."""
     done = subprocess.run(
@@ -155,7 +169,7 @@ def system(*, dev: bool) -> None:
     wanted = PROGRAMS | (DEV_PROGRAMS if dev else {})
     wanted |= MACHINE_PROGRAMS if dev and os.uname().machine == "x86_64" else {}
     wanted |= TEST_PROGRAMS if dev and os.geteuid() == 0 else {}
-    missing = {package for name, package in wanted.items() if not shutil.which(name, path=path)}
+    missing = {package for name, package in wanted.items() if not is_there(name, path)}
     if not has_venv_module():
         missing.add(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
     need_jdk = find_jdk() is None
@@ -184,11 +198,27 @@ def system(*, dev: bool) -> None:
         NO_SSHD.touch()
         say(f"{NO_SSHD} keeps this machine's own SSH server off: tests need only the program")
     say(f"installing {' '.join(sorted(missing))}")
-    subprocess.run(
-        [*apt, "install", "-y", "--no-install-recommends", *sorted(missing)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    install(asroot, apt, sorted(missing))
+
+
+def install(asroot: list[str], apt: list[str], missing: list[str]) -> None:
+    """Install packages; services of the system that come with them do not start, now or later."""
+    services = [name for name in SERVICES if name in missing]
+    # A policy that is there already, as in containers, stays as it is.
+    keeps_off = bool(services) and not NO_START.exists()
+    if keeps_off:
+        asked = [*asroot, "tee", str(NO_START)]
+        subprocess.run(asked, input=b"#!/bin/sh\nexit 101\n", stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([*asroot, "chmod", "755", str(NO_START)], check=True)
+    try:
+        command = [*apt, "install", "-y", "--no-install-recommends", *missing]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for name in services:
+            subprocess.run([*asroot, "update-rc.d", name, "disable"], check=True)
+            say(f"this machine's own service {name} stays off: tests need only the program")
+    finally:
+        if keeps_off:
+            subprocess.run([*asroot, "rm", "-f", str(NO_START)], check=True)
 
 
 def venv(*, dev: bool) -> None:

@@ -13,7 +13,15 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
-from boardcluster.records import MANY_YEARS, Checksum, Engine, MasterPlacement, Trial, Variant
+from boardcluster.records import (
+    MANY_YEARS,
+    Checksum,
+    Engine,
+    MasterPlacement,
+    PlannedFault,
+    Trial,
+    Variant,
+)
 
 __all__ = [
     "FACTORS",
@@ -176,7 +184,7 @@ FACTORS = (
         label="engine",
         meaning="the engine",
         left_out="all that the workload has",
-        allowed="`mapreduce`, `spark`, `mpi`",
+        allowed="`mapreduce`, `spark`, `mpi`, `http`",
         kind=Engine,
         noun="an engine",
     ),
@@ -308,6 +316,18 @@ FACTORS = (
         default=Variant.FAST,
         noun="a variant",
         migration=("0009_variant", "TEXT NOT NULL DEFAULT 'fast'"),
+    ),
+    Factor(
+        name="fault",
+        label="fault",
+        meaning="what happens to a worker of a service in the middle of the run",
+        left_out="`none`",
+        allowed="`none`, `kill`: the last worker's server is killed and started again, `link`: its "
+        "network link is down for a while, on emulated nodes only; for services",
+        kind=PlannedFault,
+        default=PlannedFault.NONE,
+        noun="a fault",
+        migration=("0011_fault", "TEXT NOT NULL DEFAULT 'none'"),
     ),
 )
 """Every factor, in the order in which tables show them."""

@@ -55,6 +55,7 @@ __all__ = [
     "NodeSpec",
     "NodeTwin",
     "OnLoss",
+    "PlannedFault",
     "Policy",
     "Power",
     "PowerModel",
@@ -92,11 +93,17 @@ class Engine(StrEnum):
     MAPREDUCE = "mapreduce"
     SPARK = "spark"
     MPI = "mpi"
+    HTTP = "http"
 
     @property
     def own_name(self) -> str:
         """Its own spelling of its name."""
-        return {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark", Engine.MPI: "MPI"}[self]
+        return {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark"}.get(self, self.value.upper())
+
+    @property
+    def on_yarn(self) -> bool:
+        """Whether its jobs run in YARN's containers, with data in HDFS and settings of Hadoop."""
+        return self in (Engine.MAPREDUCE, Engine.SPARK)
 
 
 class Security(StrEnum):
@@ -143,6 +150,17 @@ class Variant(StrEnum):
 
     FAST = "fast"
     TEXTBOOK = "textbook"
+
+
+class PlannedFault(StrEnum):
+    """What happens to the last worker of a service while it is measured, and passes again.
+
+    KILL: its server is killed, and started again. LINK: its network link is down for a while.
+    """
+
+    NONE = "none"
+    KILL = "kill"
+    LINK = "link"
 
 
 class CachePolicy(StrEnum):
@@ -434,6 +452,8 @@ class Trial:
     ``cluster.toml`` or for this trial."""
     variant: Variant = Variant.FAST
     """Which program of each of its workloads runs."""
+    fault: PlannedFault = PlannedFault.NONE
+    """What happens to a worker of a service in the middle of the run."""
     start: int = 1
     """Which start of the cluster it belongs to, from 1; cells of one start share what a start draws
     by chance."""

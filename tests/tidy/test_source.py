@@ -22,6 +22,7 @@ PROGRAMS = {
 }
 MAY_START_PROGRAMS = {
     *("remote/gate.py", "remote/node_agent.py", "remote/nodefacts.py"),
+    "services/http/faulting.py",  # runs on nodes
     "services/provision/node/system.py",
 }
 

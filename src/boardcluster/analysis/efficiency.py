@@ -41,6 +41,7 @@ __all__ = [
     "energy_cost",
     "hpl_efficiency",
     "hpl_peak_gflops",
+    "joules_per_1000_requests",
     "joules_per_gigabyte",
     "mflops_per_watt",
     "performance_per_price",
@@ -51,6 +52,8 @@ __all__ = [
 ]
 
 _GIGABYTE_BYTES = 10**9
+_REQUESTS, _REQUEST_RATE = "timed_requests", "requests_per_second"
+"""Figures of a service: what it was asked in the run, and how much of it in a second."""
 
 PRICED_PARTS = ("boards", "media", "supplies", "switch")
 """What a cluster has at least, and so what its price must have."""
@@ -103,6 +106,15 @@ def yearly_energy_cost(watts: float, price_per_kwh: float) -> float:
     Source: Baun 2016, equation 1.
     """
     return watts / 1000 * _HOURS_PER_YEAR * price_per_kwh
+
+
+def joules_per_1000_requests(energy_joules: float, requests: float) -> float:
+    """Energy of a service per 1000 requests that it answered.
+
+    Raises:
+        ValueError: there are no requests.
+    """
+    return quotient(1000 * energy_joules, requests)
 
 
 def energy_cost(energy_joules: float, price_per_kwh: float) -> float:
@@ -295,6 +307,10 @@ class Efficiency:
     """GB/s of input per unit of currency."""
     gflops_per_price: Amount
     """Rmax in Gflops per unit of currency."""
+    joules_per_1000_requests: Amount
+    """Energy of a service per 1000 of the requests that were timed."""
+    price_per_request_per_second: Amount
+    """Price of the cluster per request that a service answers in a second, in the currency."""
     method: EnergyMethod | None
     """METERED only if every run that counts is; None without energy."""
     level: int | None
@@ -396,10 +412,9 @@ def efficiency_of(
         [run.input_bytes or None for run in runs],
         "" if all(run.input_bytes for run in runs) else "it has no input of a known size",
     )
-    rmax = _Given(
-        [run.figures.get(_GFLOPS) for run in runs],
-        "" if all(_GFLOPS in run.figures for run in runs) else "it does not measure Gflops",
-    )
+    rmax = _figure(runs, _GFLOPS, "it does not measure Gflops")
+    served = _figure(runs, _REQUESTS, "it does not serve requests")
+    request_rate = _figure(runs, _REQUEST_RATE, "it does not serve requests")
     rate = prices.per_kwh if prices else None
     per_kwh = of_all(rate, no_rate if rate is None else "")
     total = of_all(*_total(prices))
@@ -417,6 +432,8 @@ def efficiency_of(
         yearly_energy_cost=_widened(amount(yearly_energy_cost, watts, per_kwh), share),
         gigabytes_per_second_per_price=amount(_gigabytes_per_price, size, seconds, total),
         gflops_per_price=amount(performance_per_price, rmax, total),
+        joules_per_1000_requests=_widened(amount(joules_per_1000_requests, joules, served), share),
+        price_per_request_per_second=amount(quotient, total, request_rate),
         method=_method(energies),
         level=min((energy.level for energy in energies), default=None),
         core_level=min((energy.level for energy in cores), default=None),
@@ -424,6 +441,12 @@ def efficiency_of(
         remark=_mixture(energies),
         currency=prices.currency if prices else "",
     )
+
+
+def _figure(runs: Sequence[Measurement], name: str, reason: str) -> _Given:
+    """Return what every run measured itself, or why not all have it."""
+    has_all = all(name in run.figures for run in runs)
+    return _Given([run.figures.get(name) for run in runs], "" if has_all else reason)
 
 
 def _amount(results: Sequence[Result], formula: Callable[..., float], *given: _Given) -> Amount:

@@ -20,7 +20,7 @@ __all__ = [
 _TIMES = ("seconds", "microseconds", "milliseconds", "nanoseconds")
 _RATES = ("per_second", "flops", "gflops", "iops", "mips")
 _TIMELESS = (
-    *("bytes", "celsius", "count", "percent", "ratio", "records", "samples", "share"),
+    *("bytes", "celsius", "count", "percent", "ratio", "records", "requests", "samples", "share"),
     *("n", "nb", "p", "q", "residual"),  # of HPL, which have no unit
 )
 LEFT_OUT = ("hertz", "joules", "watts")

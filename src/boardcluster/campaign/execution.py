@@ -17,7 +17,7 @@ from boardcluster.foreign import bounded_lines
 from boardcluster.records import Engine, NodeSpec, TaskRecord
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
-from boardcluster.remote.node_rpc import end_marked, excerpt
+from boardcluster.remote.node_rpc import end_marked, excerpt, without_limits
 from boardcluster.services.conf import render_node
 from boardcluster.services.job_crashes import consequence_of_crash, starts_with_archive
 from boardcluster.services.jvm import crash_words
@@ -235,6 +235,7 @@ class Execution:
         tag: the YARN tag that only this job has.
         attempt: tag of the attempt; every process started for it carries it.
         node: the node to submit from.
+        outside: whether a limited node is not charged for it.
 
     Attributes:
         stdout: file of what the submission printed.
@@ -251,8 +252,10 @@ class Execution:
         tag: str,
         attempt: str,
         node: str = "",
+        outside: bool = False,
     ) -> None:
         self._live = live
+        self._outside = outside
         self._folder = folder
         self._engine = engine
         self._tag = tag
@@ -291,7 +294,8 @@ class Execution:
         dilation = self._live.layout.dilation
         started_seconds, began_wall_seconds = time.monotonic(), time.time()
         try:
-            done = self._live.remotes[self._node].run_logged(
+            remote = self._live.remotes[self._node]
+            done = (without_limits(remote) if self._outside else remote).run_logged(
                 command,
                 stdout=self.stdout,
                 stderr=self.stderr,
@@ -319,13 +323,13 @@ class Execution:
 
     def kill(self) -> None:
         """Kill what YARN still runs for this submission; best effort, a dead YARN runs nothing."""
-        if self._engine is not Engine.MPI:
+        if self._engine.on_yarn:
             with contextlib.suppress(BoardclusterError):
                 kill(self._live.layout, self._live.master, tag=self._tag)
 
     def _end(self) -> None:
         """Kill in YARN and wait, for a while, so that nothing of it runs during the next trial."""
-        if self._engine is not Engine.MPI:
+        if self._engine.on_yarn:
             with contextlib.suppress(BoardclusterError):
                 _wait_until_killed(self._live, self._tag)
 
@@ -334,12 +338,12 @@ class Execution:
 
     def _known(self) -> frozenset[str]:
         """Return the applications of the job's earlier submissions, which are not this one's."""
-        if self._engine is Engine.MPI or not any(self._folder.parent.glob("*/application.json")):
+        if not self._engine.on_yarn or not any(self._folder.parent.glob("*/application.json")):
             return frozenset()
         return frozenset(row.id for row in self._applications())
 
     def _states(self) -> str:
-        if self._engine is Engine.MPI:
+        if not self._engine.on_yarn:
             return "running"
         with contextlib.suppress(BoardclusterError):
             rows = self._applications()
@@ -350,7 +354,7 @@ class Execution:
         self, duration_seconds: float, exit_status: int, earlier: frozenset[str]
     ) -> SubmissionOutcome:
         rows: list[YarnApplication] = []
-        if self._engine is not Engine.MPI:
+        if self._engine.on_yarn:
             rows = self._ended_applications(exit_status, earlier)
         counters: dict[str, int] = {}
         phases: dict[str, float] = {}

@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -110,6 +110,7 @@ class JobRun:
             dataset=dataset,
             run_job=self._run_preparing,
             work=self._folder / "work",
+            mark={ATTEMPT_VARIABLE: paths.attempt},
         )
         self._staged = StagedInput()
         self._preparations = 0
@@ -154,16 +155,22 @@ class JobRun:
             HostError: a JVM crashed with a class-data archive, which later jobs do without.
             StalledError: time ran out.
         """
-        for phase in self._workload.phases(self._context, self._staged, self._job):
-            if self._paths.stop.is_set():
-                raise RunError(f"{phase.name}: not started, because the trial was abandoned")
-            if phase.drops_caches:
-                self.remarks += drop_node_caches(self._live)
-            used_seconds = self.duration_seconds / self._live.layout.dilation
-            left_seconds = self._paths.timeout_seconds - used_seconds
-            if left_seconds <= 0:
-                raise StalledError(f"stalled: no time left for the phase {phase.name}")
+        with self._workload.serving(self._context, self._staged, self._job):
+            for phase in self._workload.phases(self._context, self._staged, self._job):
+                self._run_next(phase)
+
+    def _run_next(self, phase: Phase) -> None:
+        if self._paths.stop.is_set():
+            raise RunError(f"{phase.name}: not started, because the trial was abandoned")
+        if phase.drops_caches:
+            self.remarks += drop_node_caches(self._live)
+        used_seconds = self.duration_seconds / self._live.layout.dilation
+        left_seconds = self._paths.timeout_seconds - used_seconds
+        if left_seconds <= 0:
+            raise StalledError(f"stalled: no time left for the phase {phase.name}")
+        with self._aside() if phase.aside else contextlib.nullcontext():
             outcome = self._run_phase(phase, phase.name, self._job.spec.engine, left_seconds)
+        if not phase.aside:
             self.duration_seconds += outcome.duration_seconds
 
     def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
@@ -171,15 +178,25 @@ class JobRun:
         phase = maker(self._job.conf)
         self._paths.progress(f"preparing input: {phase.name}", 0, 0)
         name = f"prepare-{self._preparations}-{phase.name}"
-        kept = (self.counters, self.phases_seconds, self.application_id, self._outcomes)
+        outcomes, self._outcomes = self._outcomes, {}
+        try:
+            with self._aside():
+                return self._run_phase(phase, name, engine, self._paths.timeout_seconds)
+        finally:
+            self._outcomes = outcomes
+
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Run what is no part of the measurement."""
+        kept = (self.counters, self.phases_seconds, self.application_id)
         times = (self.started_seconds, self.ended_seconds)
         spans = (self.spans_seconds, self.engine_spans)
         self.spans_seconds, self.engine_spans = {}, {}
-        self.counters, self.phases_seconds, self._outcomes = {}, {}, {}
+        self.counters, self.phases_seconds = {}, {}
         try:
-            return self._run_phase(phase, name, engine, self._paths.timeout_seconds)
-        finally:  # what prepares is no part of the measurement
-            self.counters, self.phases_seconds, self.application_id, self._outcomes = kept
+            yield
+        finally:
+            self.counters, self.phases_seconds, self.application_id = kept
             self.started_seconds, self.ended_seconds = times
             self.spans_seconds, self.engine_spans = spans
 
@@ -195,6 +212,7 @@ class JobRun:
             tag=self._tag,
             attempt=self._paths.attempt,
             node=phase.node,
+            outside=phase.outside,
         )
         remote = self._live.remotes[phase.node or self._live.spec.master.name]
         cwd = self._working_folder(remote, phase, folder)

@@ -206,9 +206,7 @@ def plan_for_request(
 
 
 def _engines(request: PurchaseRequest) -> tuple[Engine, ...]:
-    possible = tuple(
-        engine for engine in load_workload(request.workload).engines if engine is not Engine.MPI
-    )
+    possible = tuple(engine for engine in load_workload(request.workload).engines if engine.on_yarn)
     if not possible or request.workload not in HDFS_SHARES:
         raise UsageError(
             f"no plan for {request.workload}: it is not a workload of Hadoop or Spark",

@@ -22,6 +22,7 @@ from boardcluster.workloads.base import (
     InputKind,
     JobSpec,
     Workload,
+    check_fault,
     check_parameters,
     check_variant,
 )
@@ -83,9 +84,10 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
                 f"{name} does not run on {trial.engine}",
                 hint=f"its engines: {', '.join(workload.engines)}",
             )
-        if trial.engine is Engine.MPI and trial.concurrency > 1:
+        if not trial.engine.on_yarn and trial.concurrency > 1:
             raise UsageError(
-                f"{trial.workload}: MPI jobs share memory and ports, so they cannot run at once",
+                f"{trial.workload}: jobs of {trial.engine.own_name} share memory and ports, so "
+                "they cannot run at once",
                 hint="set concurrency = 1, or leave the mix out",
             )
         check_spark_fits(profile, trial.engine)
@@ -111,8 +113,10 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             worker_cores=min(worker.cores for worker in spec.workers),
             block_bytes=int(hdfs.get("dfs.blocksize", 128 << 20)),
             variant=trial.variant,
+            fault=trial.fault,
         )
         check_variant(workload, trial.variant)
+        check_fault(workload, trial.fault, spec)
         workload.check(job_spec)
         label = name if len(names) == 1 else f"{number}-{name}"
         jobs.append(TrialJob(label=label, workload=workload, spec=job_spec, sizing=sizing))

@@ -100,9 +100,10 @@ class TuneOrder:
         Raises:
             UsageError: it must be said, or the workload has no settings to search.
         """
-        if self.engine is Engine.MPI:
+        if self.engine is not None and not self.engine.on_yarn:
             raise UsageError(
-                "tune has no settings for MPI", hint="choose --engine spark or mapreduce"
+                f"tune has no settings for {self.engine.own_name}",
+                hint="choose --engine spark or mapreduce",
             )
         if self.is_program:
             if self.engine is None and not self.target.endswith(".py"):

@@ -56,7 +56,7 @@ def one(
     engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
     size_bytes = require_size(workload, job.size)
-    named = hardware.board and (hardware.medium or chosen is Engine.MPI)
+    named = hardware.board and (hardware.medium or not chosen.on_yarn)
     spec = None if named and hardware.workers else _spec(home)
     asked = AskedRun(
         workload=workload,

@@ -59,8 +59,11 @@ def command(
     """
     options = [part for pair in conf or [] for part in ("--conf", pair)]
     options += ["--py-files", py_files] if py_files else []
-    if engine is Engine.MPI:
-        raise UsageError("submit cannot run MPI programs", hint="run an MPI program with mpirun")
+    if not engine.on_yarn:
+        raise UsageError(
+            f"submit cannot run programs of {engine.own_name}",
+            hint="choose mapreduce or spark; run an MPI program with mpirun",
+        )
     if engine is Engine.MAPREDUCE and (options or main_class):
         raise UsageError(
             "--class, --conf and --py-files can only be used with Spark",

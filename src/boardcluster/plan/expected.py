@@ -11,7 +11,7 @@ from boardcluster.analysis.statistics import Interval
 from boardcluster.plan.asking import OwnNodes, predict_question
 from boardcluster.plan.own_runs import observation_of, own_groups
 from boardcluster.plan.question import Question
-from boardcluster.records import ClusterSpec, Engine, ProbeRun, Result
+from boardcluster.records import ClusterSpec, ProbeRun, Result
 
 __all__ = ["ExpectedRun", "expected_runs"]
 
@@ -110,7 +110,7 @@ def _groups(cells: Iterable[Cell]) -> Iterator[list[_Tried]]:
     observed: dict[int, Result] = {}
     runs = []
     for cell in cells:
-        if cell.engine is Engine.MPI or cell.concurrency != 1 or not cell.size_bytes:
+        if not cell.engine.on_yarn or cell.concurrency != 1 or not cell.size_bytes:
             continue
         for result in cell.results:
             run = observation_of(result, replication=_DEFAULT_COPIES, defaults={})

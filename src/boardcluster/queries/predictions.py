@@ -123,7 +123,7 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
         for name, value in (("--workers", workers), ("--board", board), ("--medium", medium))
         if value is None
     ]
-    if asked.engine is Engine.MPI:
+    if not asked.engine.on_yarn:
         lacking = [name for name in lacking if name != "--medium"]
     if workers is None or board is None or lacking:
         raise UsageError(

@@ -35,7 +35,8 @@ _FORMULAS = (
     " EE HPC WG's methodology; level 0 meets none. Intervals of energy and power contain accuracy"
     " and lag of the meters, where accuracy is stated. DGEMM is the rate of matrix multiplication"
     " that the probe dgemm measured on the same cores with the same library. A year is 365.25 days"
-    " at the mean power of the runs (Baun 2016, equation 1)."
+    " at the mean power of the runs (Baun 2016, equation 1). Requests are those that were timed, as"
+    " fast as the farm answered them."
 )
 
 
@@ -182,6 +183,11 @@ _WHATS = (
     _What(title="Mflops/W", of=lambda efficiency: efficiency.mflops_per_watt, unit="Mflops/W"),
     _What(title="Rmax/Rpeak (%)", of=lambda efficiency: efficiency.hpl_efficiency, scale=100.0),
     _What(title="Rmax/DGEMM (%)", of=lambda efficiency: efficiency.dgemm_efficiency, scale=100.0),
+    _What(
+        title="J/1000 requests",
+        of=lambda efficiency: efficiency.joules_per_1000_requests,
+        unit="J/1000 requests",
+    ),
 )
 _PRICES = (
     _What(title="Energy of a run ({})", of=lambda efficiency: efficiency.energy_cost),
@@ -192,6 +198,7 @@ _PRICES = (
         scale=1000.0,
     ),
     _What(title="Gflops per {}", of=lambda efficiency: efficiency.gflops_per_price),
+    _What(title="{} per request/s", of=lambda efficiency: efficiency.price_per_request_per_second),
 )
 
 
@@ -247,10 +254,12 @@ def _reasons(found: Sequence[tuple[Cell, Efficiency]]) -> list[str]:
     lines: dict[str, None] = {}
     for cell, efficiency in found:
         amounts = [efficiency.energy_joules]
-        sized = bool(cell.size_bytes)
-        amounts.append(
-            efficiency.gigabytes_per_second_per_price if sized else efficiency.gflops_per_price
-        )
+        if cell.size_bytes:
+            amounts.append(efficiency.gigabytes_per_second_per_price)
+        elif cell.engine is Engine.HTTP:
+            amounts.append(efficiency.price_per_request_per_second)
+        else:
+            amounts.append(efficiency.gflops_per_price)
         for name, amount in zip(("Energy", "Performance per price"), amounts, strict=True):
             if amount.reason:
                 verb = "is missing:" if amount.value is None else "covers"

@@ -139,9 +139,9 @@ def _finding(source: Source, group: Sequence[Cell], comparison: FactorEffect | N
 
 
 def _time(cell: Cell) -> str:
-    """Engine and time; of MPI workloads what they measure comes first, for which they run."""
+    """Engine and time; without Hadoop what a workload measures comes first, for which it runs."""
     seconds = words.seconds_with_unit(cell.mean_seconds)
-    if cell.engine is Engine.MPI and cell.figures:
+    if not cell.engine.on_yarn and cell.figures:
         name, figure = next(iter(cell.figures.items()))
         return f"{words.figure_value(name, figure.mean)} in a job of {seconds}"
     return f"{words.engine_name(cell.engine)} {seconds}"

@@ -83,6 +83,7 @@ _WORKLOADS = {
     "terasort": "TeraSort",
     "teravalidate": "TeraValidate",
     "testdfsio": "TestDFSIO",
+    "webserve": "HTTP farm",
     "wordcount": "WordCount",
 }
 _LEAST_P = 0.0001
@@ -97,6 +98,8 @@ _UNITS = {
     "_seconds": "s",
     "_bytes": "B",
     "_percent": "%",
+    "_requests": "requests",
+    "requests_per_second": "requests/s",
     "_watts": "W",
 }
 

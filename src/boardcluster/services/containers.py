@@ -119,7 +119,7 @@ def fit_of(answer: RuntimePrediction, declared: ClusterSpec | None) -> RunFit | 
     """
     question = answer.question
     shares = HDFS_SHARES.get(question.workload)
-    if question.engine is Engine.MPI or shares is None:
+    if not question.engine.on_yarn or shares is None:
         return None
     between = shares.intermediate_bytes
     if answer.intermediate_bytes is not None:
@@ -151,7 +151,7 @@ def copies_of(question: Question, declared: ClusterSpec | None) -> int:
         UsageError: there is no such profile or board.
         SpecError: one's own profile is missing or wrong.
     """
-    needs = None if question.engine is Engine.MPI else _needs_of(question, declared)
+    needs = _needs_of(question, declared) if question.engine.on_yarn else None
     copies = int(_HDFS_COPIES) if needs is None else needs.replication
     return min(copies, question.workers)
 

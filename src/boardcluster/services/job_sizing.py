@@ -70,7 +70,7 @@ def size_job(
         size_bytes: size of the input, or of what the job makes; 0 where there is neither.
         workload: name of the job's workload, for which a paper's profile may have properties.
     """
-    if not profile.small_daemons or engine is Engine.MPI:
+    if not profile.small_daemons or not engine.on_yarn:
         own = profile.of_jobs(workload, engine)
         return JobSizing(properties=own, brief=False) if own else None
     cores, workers = real_cores(spec), len(spec.workers)

@@ -302,7 +302,7 @@ def _matters(key: str, engine: Engine) -> bool:
     if restarts_daemons(key):
         return True
     only = engine_of_setting(key)
-    return engine is not Engine.MPI if only is None else engine is only
+    return engine.on_yarn if only is None else engine is only
 
 
 def of_daemons(settings: Mapping[str, str]) -> dict[str, str]:

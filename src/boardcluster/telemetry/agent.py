@@ -483,7 +483,7 @@ class Processes:
                     # A name may hold a line break; a line of our file may not.
                     name = " ".join(head.partition(b"(")[2].decode(errors="replace").split())
                     found.append(((int(entry), int(words[19])), words, name))
-        return found
+        return sorted(found, key=lambda row: row[0][::-1])  # whoever starts others comes first
 
     def _count(self, now: dict[str, dict[Any, Any]], names: dict[Any, str]) -> None:
         """Add what was used since the look before."""
@@ -519,7 +519,9 @@ class Processes:
         place = f"{self._files.root}/proc/{pid}"
         if self._mark and not daemon and self._is_marked(place):
             return "jobs"  # also what the driver started: a job's client
-        if pid in self._trees or self._is_driver(parent):
+        if self._mark and not daemon and self._is(parent, "jobs"):
+            return "jobs"  # nginx, for one, writes its title over its environment
+        if pid in self._trees or self._is(parent, "driver"):
             return "driver"
         if daemon or not self._machine:
             return daemon or "jobs"
@@ -542,8 +544,8 @@ class Processes:
         except OSError:  # another user's, or it ended a moment ago
             return False
 
-    def _is_driver(self, pid: int) -> bool:
-        return any(kind == "driver" for (other, _), kind in self._kinds.items() if other == pid)
+    def _is(self, pid: int, what: str) -> bool:
+        return any(kind == what for (other, _), kind in self._kinds.items() if other == pid)
 
     def _storage(self, pid: int) -> tuple[int, int]:
         """Return bytes read from storage, and written: no more than passed to write calls.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,7 +11,15 @@ from typing import Protocol, TypeAlias
 
 from boardcluster.errors import UsageError, VerificationError
 from boardcluster.fetch.cache import Progress
-from boardcluster.records import Checksum, Dataset, Engine, Variant, Verification
+from boardcluster.records import (
+    Checksum,
+    ClusterSpec,
+    Dataset,
+    Engine,
+    PlannedFault,
+    Variant,
+    Verification,
+)
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 
@@ -29,6 +38,7 @@ __all__ = [
     "Proof",
     "StagedInput",
     "Workload",
+    "check_fault",
     "check_parameters",
     "check_variant",
     "number_parameter",
@@ -113,6 +123,8 @@ class JobSpec:
     """Size of the blocks it writes; decides how its input is split."""
     variant: Variant = Variant.FAST
     """Which program runs."""
+    fault: PlannedFault = PlannedFault.NONE
+    """What happens to the last worker in the middle of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +162,11 @@ class Phase:
     """Whether page caches must be dropped just before, whatever the policy."""
     yarn: bool = True
     """Whether YARN must have seen it; else it did not run on the cluster."""
+    aside: bool = False
+    """Whether it is no part of the measurement: neither of its time nor of its energy."""
+    outside: bool = False
+    """Whether it stands for somebody outside the cluster, so that a limited node is not charged for
+    it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +210,8 @@ class Context:
     argument is the engine, its second the conf folder to command maker."""
     work: Path
     """Folder of the driver for scratch files; deleted after the job."""
+    mark: Mapping[str, str] = field(default_factory=dict)
+    """Variables of everything that is started for the attempt, by which it is found again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +295,8 @@ class Workload(Protocol):
     """Its settings by name."""
     variants: tuple[Variant, ...] = (Variant.FAST,)
     """Programs that it has."""
+    faults: tuple[PlannedFault, ...] = (PlannedFault.NONE,)
+    """What may happen to a worker while it runs."""
     tools: Mapping[str, str] = {}
     """Programs every worker must have, with the Debian package of each."""
 
@@ -323,6 +344,20 @@ class Workload(Protocol):
         del context, spec
         return StagedInput()
 
+    def serving(
+        self, context: Context, staged: StagedInput, job: Job
+    ) -> contextlib.AbstractContextManager[object]:
+        """Have a service run while the block does; nothing of it is left afterwards.
+
+        The phases run inside, what starts and ends the service is not timed.
+
+        Raises:
+            HostError: a program is missing, or does not start; says what helps.
+            AddressError: a port is taken.
+        """
+        del context, staged, job
+        return contextlib.nullcontext()
+
     def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
         """Return the programs of the job, in order; each is timed."""
         ...
@@ -347,6 +382,25 @@ def check_variant(workload: Workload, variant: Variant) -> None:
         raise UsageError(
             f'{workload.name} has no program of the variant "{variant}"',
             hint=f"leave {workload.name} out, or choose a variant that it has: {has}",
+        )
+
+
+def check_fault(workload: Workload, fault: PlannedFault, spec: ClusterSpec) -> None:
+    """Refuse a fault that a workload does not have, or that the nodes would not survive.
+
+    Raises:
+        UsageError: says which are possible.
+    """
+    if fault not in workload.faults:
+        has = ", ".join(f'"{each}"' for each in workload.faults)
+        raise UsageError(
+            f'{workload.name} has no fault "{fault}"',
+            hint=f"leave {workload.name} out, or choose a fault that it has: {has}",
+        )
+    if fault is PlannedFault.LINK and spec.capabilities.network != "own":
+        raise UsageError(
+            'the fault "link" takes a node\'s network away, by which these nodes are reached',
+            hint='use emulated nodes, or the fault "kill"',
         )
 
 

@@ -110,18 +110,37 @@ def test_the_efficiency_of_a_cell_with_everything() -> None:
             "yearly_energy_cost": 0.03 * 24 * 365.25 * 0.25,
             "gigabytes_per_second_per_price": 2 / 500 * (1 / 90 + 1 / 100 + 1 / 110) / 3,
             "gflops_per_price": 1.5 / 500,
+            "joules_per_1000_requests": None,
+            "price_per_request_per_second": None,
         }
     )
     assert all(
         (amount.count, amount.reason) == (3, "") and amount.interval is not None
         for name, amount in amounts(efficiency).items()
-        if name != "dgemm_efficiency"
+        if values[name] is not None
     )
     interval = efficiency.energy_joules.interval
     assert interval is not None
     assert interval.half_width == pytest.approx(4.3027 * 300 / 3**0.5, rel=1e-4)
     assert (efficiency.method, efficiency.level, efficiency.remark) == (EnergyMethod.METERED, 1, "")
     assert efficiency.currency == "EUR"
+
+
+def test_a_service_has_joules_per_1000_requests_and_a_price_per_request_a_second() -> None:
+    figures = {"timed_requests": 50_000.0, "requests_per_second": 500.0}
+    run = result(
+        100,
+        workload="webserve",
+        engine=Engine.HTTP,
+        energy=metered(3000, mean_watts=30),
+        figures=figures,
+    )
+    (cell,) = summarise([run])
+    efficiency = efficiency_of(cell, PRICES)
+    assert efficiency.joules_per_1000_requests.value == 60
+    assert efficiency.price_per_request_per_second.value == 1.0  # 500 for 500 a second
+    (other,) = summarise([result(100, energy=metered(3000, mean_watts=30))])
+    assert efficiency_of(other, PRICES).joules_per_1000_requests.reason
 
 
 def test_one_run_has_no_interval() -> None:

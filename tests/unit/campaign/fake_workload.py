@@ -1,12 +1,13 @@
 """A workload whose every verb is a script: it runs well and proves its output unless told so."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.builders import make_dataset, make_proof
 
-from boardcluster.records import Dataset, Engine, Variant, Verification
+from boardcluster.records import Dataset, Engine, PlannedFault, Variant, Verification
 from boardcluster.workloads.base import (
     Context,
     InputKind,
@@ -60,6 +61,7 @@ class FakeWorkload:
     input_kind: InputKind = InputKind.ROWS
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     variants: tuple[Variant, ...] = (Variant.FAST,)
+    faults: tuple[PlannedFault, ...] = (PlannedFault.NONE,)
     tools: Mapping[str, str] = field(default_factory=dict)
     space: Need = field(default_factory=lambda: Need(input_bytes=1000, run_bytes=0))
     words: str = ""
@@ -92,6 +94,11 @@ class FakeWorkload:
         if self.lacking:
             raise self.lacking
         return self.blas
+
+    def serving(
+        self, context: Context, staged: StagedInput, job: Job
+    ) -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext()
 
     def describe(self, job_spec: JobSpec) -> str:
         return self.words

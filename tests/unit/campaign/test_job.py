@@ -200,6 +200,63 @@ def test_what_serves_a_phase_starts_before_and_ends_after_it(shop: Shop) -> None
     assert rows[0]["log"] == "/nodes/worker1/logs/trial-1-net.log"
 
 
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_service_surrounds_all_phases_and_ends_however_they_do(
+    status: int, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = []
+
+    @contextlib.contextmanager
+    def serving(context: Context, *_: object) -> Iterator[None]:
+        marks.append(context.mark)
+        shop.world.happened.append(("serve", ""))
+        try:
+            yield
+        finally:
+            shop.world.happened.append(("served", ""))
+
+    monkeypatch.setattr(shop.workload, "serving", serving, raising=False)
+    shop.world.jobs = [ended, lambda: ended(status)]
+
+    with contextlib.suppress(RunError):
+        finish(shop.job(phase("warm-up"), phase("load")))
+
+    verbs = [verb for verb in shop.world.verbs() if verb in ("serve", "served", "submit")]
+    assert verbs == ["serve", "submit", "submit", "served"]
+    assert marks == [MARK]
+
+
+def test_what_is_aside_is_judged_but_no_part_of_the_measurement(shop: Shop) -> None:
+    shop.world.jobs = taking(1.0, 2.0, 4.0)
+    job = shop.job(phase("warm-up", aside=True), phase("load"), phase("counts", aside=True))
+
+    finish(job)
+    job.prove()
+
+    assert job.duration_seconds == 2.0
+    assert list(job.phases_seconds) == list(job.spans_seconds) == ["load"]
+    assert job.ended_seconds - job.started_seconds == 2.0
+    (outcomes,) = shop.workload.outcomes
+    assert list(outcomes) == ["warm-up", "load", "counts"]
+
+
+def test_what_stands_for_a_user_is_not_charged_to_its_node(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def uncharged(remote: FakeRemote) -> FakeRemote:
+        asked.append(remote.name)
+        return remote
+
+    monkeypatch.setattr("boardcluster.campaign.execution.without_limits", uncharged)
+    shop.world.jobs = [ended, ended]
+
+    finish(shop.job(phase("load", outside=True), phase("work", node="worker1")))
+
+    assert asked == ["master"]
+
+
 def failing() -> Completed:
     return ended(1)
 

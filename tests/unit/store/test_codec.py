@@ -105,7 +105,8 @@ def test_an_unknown_enumeration_value_names_the_allowed_ones(trials: tuple[Trial
     data = to_json(trials[0])
     assert isinstance(data, dict)
     with pytest.raises(
-        StoreError, match=r"Trial\.engine: it should be 'mapreduce', 'spark' or 'mpi', not 'flink'"
+        StoreError,
+        match=r"Trial\.engine: it should be 'mapreduce', 'spark', 'mpi' or 'http', not 'flink'",
     ):
         from_json(Trial, {**data, "engine": "flink"})
 

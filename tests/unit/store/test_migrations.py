@@ -280,4 +280,5 @@ def test_a_migration_that_was_released_never_changes() -> None:
         "0008_disturbances": "d87da2495acdb0bebdaf79b4ddd59fd7aeb6126c3c94bdae09903ea98880b9f6",
         "0009_variant": "87d7a039da28469cf06dbb9d5a03beb1bcd6b66fbe4717076073dd7dc6db8f75",
         "0010_campaign_files": "d528c7662a2922b7623263451ff9c3d744d0136a3647cecadc5b9eb90faf96aa",
+        "0011_fault": "ae03831bbf625b89ea03c356eea7e40b8c633318d36c3624790f2303dcedccb8",
     }

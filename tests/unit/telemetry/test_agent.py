@@ -231,6 +231,22 @@ def test_foreign_programs_are_told_from_the_driver_and_named(tmp_path: Path) -> 
     assert looking.notes() == [f"# {325 / agent.TICKS:.2f} stress-ng"]
 
 
+def test_a_child_of_the_clusters_own_is_its_own_though_it_hides_its_mark(tmp_path: Path) -> None:
+    """As nginx does, which writes its title over its environment."""
+    request = {"scope": "machine", "groups": {}, "mark": "MARK=1", "trees": []}
+    looking = agent.Processes(agent.Files(str(tmp_path)), request)
+    put(tmp_path, process(40, "sh", ticks="0 0 0 0") | {"/proc/40/environ": "A=b\0MARK=1\0"})
+    put(tmp_path, process(50, "stress-ng", ticks="0 0 0 0") | {"/proc/50/environ": "A=b\0"})
+    looking.scan()
+    for used in ("0 0", "200 20"):
+        put(tmp_path, process(41, "nginx", ticks=f"{used} 0 0", parent=40))
+        put(tmp_path, process(42, "nginx", ticks=f"{used} 0 0", parent=41))
+        put(tmp_path, process(50, "stress-ng", ticks=f"{used} 0 0"))
+        row = looking.scan()
+    assert row["foreign_cpu_seconds"] == 220
+    assert row["group_cpu_seconds/jobs"] == 440
+
+
 def test_what_others_reap_of_the_cluster_is_not_theirs(tmp_path: Path) -> None:
     """Jobs are orphans, so that they outlive a connection: the first process waits for them."""
     request = {"scope": "machine", "groups": {}, "namespaces": [1], "trees": [30]}

@@ -1,0 +1,115 @@
+"""Runs ON a worker: takes its server away in the middle of a run, and brings it back.
+
+    python3 -c THIS '{"kind": "kill" or "link", "after": REQUESTS, "down_seconds": S, ...}'
+
+It begins once the server has had so many requests more. Standard library only, like everything that
+runs on a node.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from typing import Any
+
+__all__ = ["POLL_SECONDS", "children_of", "kill", "link", "main", "requests_of", "start"]
+
+POLL_SECONDS = 0.02
+
+
+def requests_of(url: str) -> int:
+    """Return how many requests the server has had, or -1 if it does not answer."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return int(answer.read().decode().splitlines()[2].split()[2])
+    except (OSError, ValueError, IndexError):
+        return -1
+
+
+def children_of(parent: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as stream:
+                fields = stream.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent:
+            found.append(int(name))
+    return found
+
+
+def kill(pid_file: str) -> None:
+    """End the server and its workers without a warning, as a loss of power would."""
+    with open(pid_file) as stream:
+        first = int(stream.read())
+    for pid in [first, *children_of(first)]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    os.unlink(pid_file)
+
+
+def start(argv: list[str], log: str) -> None:
+    """Start the server again, with our own marks; it outlives us."""
+    with open(log, "ab") as stream:
+        subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd="/",
+            start_new_session=True,
+        )
+
+
+def link(device: str, state: str) -> None:
+    """Set a network link up or down."""
+    subprocess.run(["ip", "link", "set", "dev", device, state], check=True)
+
+
+def main(asked: dict[str, Any]) -> None:
+    """Wait, take away, wait, bring back; write down when."""
+    with open(asked["command"]) as stream:
+        argv = json.load(stream)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(asked["record"])
+    polls = 0
+    first = requests_of(asked["status"])
+    while True:
+        seen = requests_of(asked["status"])
+        polls += 1
+        if seen - first - polls >= asked["after"]:
+            break
+        time.sleep(POLL_SECONDS)
+    time.sleep(asked["delay_seconds"])
+    times = {"down_unix": time.time()}
+    if asked["kind"] == "kill":
+        kill(asked["pid_file"])
+    else:
+        link(asked["device"], "down")
+    try:
+        time.sleep(asked["down_seconds"])
+    finally:
+        if asked["kind"] == "kill":
+            start(argv, asked["log"])
+        else:
+            link(asked["device"], "up")
+    times["up_unix"] = time.time()
+    while requests_of(asked["status"]) < 0:
+        time.sleep(POLL_SECONDS)
+    times["answers_unix"] = time.time()
+    with open(asked["record"] + ".partial", "w") as stream:
+        json.dump(times, stream)
+    os.rename(asked["record"] + ".partial", asked["record"])
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that what is down comes up again
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,117 @@
+"""What a farm refuses before it starts anything, on nodes that fail on whatever else is asked."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.cluster.state import LiveState
+from boardcluster.errors import AddressError, HostError
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.gate import Completed
+from boardcluster.services.http.farm import put_pages, serving, target_of
+from boardcluster.services.layout import Layout
+from boardcluster.services.operation import LiveCluster
+
+STATE = LiveState(
+    identity="i", boot_id="b", phase="up", own_user=False, subnet="198.18.7.0/24", kind="emulated"
+)
+
+
+class Node(FakeRemote):
+    """Says what it lacks when it is looked at."""
+
+    lacks: tuple[str, ...] = ()
+
+    def run(self, argv: Sequence[str], **options: Any) -> Completed:
+        if tuple(argv[:2]) == ("sh", "-c") and argv[3] == "look":
+            said = "".join(f"lacks {name}\n" for name in self.lacks if name in argv[4:])
+            return Completed(
+                argv=tuple(argv),
+                returncode=0,
+                stdout=said.encode(),
+                stderr=b"",
+                duration_seconds=0.0,
+            )
+        return super().run(argv, **options)
+
+
+@pytest.fixture
+def live(
+    make_spec: Callable[..., Any], make_layout: Callable[..., Layout], tmp_path: Path
+) -> LiveCluster:
+    layout = make_layout(make_spec(workers=2))
+    remotes = {node.name: Node(node.name) for node in layout.spec.nodes}
+    return LiveCluster(home=tmp_path, state=STATE, layout=layout, remotes=remotes)
+
+
+def node(live: LiveCluster, name: str) -> Node:
+    found = live.remotes[name]
+    assert isinstance(found, Node)
+    return found
+
+
+def start(live: LiveCluster) -> None:
+    with serving(live, mark={}, rounds=1):
+        raise AssertionError("it must not serve")
+
+
+def test_missing_packages_are_named_with_their_nodes_and_the_command(live: LiveCluster) -> None:
+    node(live, "worker2").lacks = ("/usr/sbin/nginx",)
+    node(live, "master").lacks = ("/usr/sbin/haproxy", "/usr/sbin/nginx")
+
+    with pytest.raises(HostError) as caught:
+        start(live)
+
+    # The master serves no pages, so that it needs no nginx.
+    assert caught.value.message.endswith(
+        "master lacks /usr/sbin/haproxy; worker2 lacks /usr/sbin/nginx"
+    )
+    assert "apt-get install -y --no-install-recommends haproxy nginx`" in caught.value.hint
+
+
+def test_a_port_in_use_is_named_before_anything_starts(live: LiveCluster) -> None:
+    node(live, "master").tell_node_agent("listening", [])
+    node(live, "worker1").tell_node_agent("listening", [8001])
+
+    with pytest.raises(AddressError, match=r"on node worker1 another program .* port 8001"):
+        start(live)
+
+
+def test_pages_that_are_there_are_not_copied_again(live: LiveCluster, tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for name in live.remotes:
+        node(live, name).tell("cat", f"/nodes/{name}/http/digest", stdout="d\n")
+
+    put_pages(live, pages, digest="d")
+
+    assert {call[0] for name in live.remotes for call in node(live, name).calls} == {"cat"}
+
+
+def test_the_digest_of_the_pages_is_written_when_they_are_all_there(
+    live: LiveCluster, tmp_path: Path
+) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for name in ("digest", "plan"):
+        (pages / name).write_text("d")
+    for name in live.remotes:
+        folder, remote = f"/nodes/{name}/http", node(live, name)
+        remote.tell("cat", f"{folder}/digest", returncode=1)
+        remote.tell("rm", "-rf", folder)
+        remote.tell("mkdir", "-p", folder)
+        remote.tell("chmod", "-R", "a+rX", folder)
+        remote.tell("sh", "-c", 'echo "$0" > "$1"', "d", f"{folder}/digest")
+
+    put_pages(live, pages, digest="d")
+
+    for name in live.remotes:
+        assert list(node(live, name).files) == [f"/nodes/{name}/http/plan"]
+        assert node(live, name).calls[-1][-1] == f"/nodes/{name}/http/digest"
+
+
+def test_a_part_of_the_farm_is_found_at_its_nodes_own_address(live: LiveCluster) -> None:
+    assert target_of(live.layout, live.spec.master, "http-balancer") == "198.18.7.2:8000"
+    assert target_of(live.layout, live.spec.workers[0], "http-server") == "198.18.7.3:8001"
