@@ -152,6 +152,8 @@ def cost(
     cells: Iterable[Cell],
     probe_runs: Iterable[ProbeRun],
     scalings: Iterable[NodeScaling] | None = None,
+    *,
+    tainted: bool = False,
 ) -> tuple[Cost, ...]:
     """Compare sorting, searching and counting on the cluster with one program on one node.
 
@@ -163,8 +165,9 @@ def cost(
     memory on the same processor, slowed down by the same dilation. Figures of both sides are those
     of the boards then: both were divided by the dilation when they were stored. It counts if its
     run was judged and nothing disturbed it too much (``records.in_cell``); runs of before probes
-    were judged count only where there is no other, and a remark says so. Of each node the latest
-    run counts, of several nodes the fastest: a cluster is to beat the best that it has.
+    were judged, and with ``tainted`` those that were disturbed, count only where there is no
+    other, and a remark says so. Of each node the latest run counts, of several nodes the fastest:
+    a cluster is to beat the best that it has.
 
     Where the size was not measured, the nearest one is scaled in proportion to it. That flatters
     the program where its input no longer fits into memory; ``basis`` says so.
@@ -175,18 +178,19 @@ def cost(
         cells: results of campaigns.
         probe_runs: runs of probes, oldest first; failed ones and other probes are passed over.
         scalings: how the cells scale, as the tables have it; None works it out.
+        tainted: whether disturbed runs count at all, as they then do in the cells.
 
     Returns:
         In the order of the cells; also for those without a program to compare with, whose verdict
         says what to run.
     """
     rows = tuple(cells)
-    runs = [run for run in probe_runs if run.figures and in_cell(run)]
+    runs = [run for run in probe_runs if run.figures]
     known = node_scalings(rows) if scalings is None else tuple(scalings)
     return tuple(
         _cost(group, single, runs, scaling_among(known, group))
         for group in _groups(rows)
-        for single in _singles(group, runs)
+        for single in _singles(group, runs, tainted=tainted)
     )
 
 
@@ -226,13 +230,16 @@ def _setup(cell: Cell) -> tuple[tuple[str, str], ...]:
     return tuple(row for row in cell.setup if row[0] not in OF_NODES)
 
 
-def _singles(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> list[_Single | None]:
+def _singles(
+    group: Sequence[Cell], runs: Sequence[ProbeRun], *, tainted: bool
+) -> list[_Single | None]:
     """Return the program's best time for each number of threads; None alone if there is none."""
     family, wanted_bytes = _FAMILIES[group[0].workload], group[0].size_bytes
     latest: dict[tuple[str, int], _Single] = {}
     such = [row for row in runs if row.probe == family.probe and _on_such_a_node(row, group)]
-    judged = [row for row in such if row.verdict is not Verdict.UNJUDGED]
-    for run in judged or such:
+    kept_in = [row for row in such if in_cell(row)]
+    judged = [row for row in kept_in if row.verdict is not Verdict.UNJUDGED]
+    for run in judged or kept_in or (such if tainted else ()):
         for single in _of_run(run, family, group[0]):
             kept = latest.get((run.node, single.threads))
             # Of two sizes of one run the nearer; of two runs the later, if it is not farther off.
@@ -299,7 +306,14 @@ def _why_none(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> str:
     advice = f"run `boardcluster probe {family.probe}` while the cluster is up"
     if not measured:
         return f"{family.program} was not measured on a node: {advice}"
-    if any(_on_such_a_node(run, group) for run in measured):
+    such = [run for run in measured if _on_such_a_node(run, group)]
+    if such and not any(in_cell(run) for run in such):
+        nodes = ", ".join(sorted({run.node for run in such}))
+        return (
+            f"{family.program} was measured on {nodes}, but something disturbed it too much: "
+            f"{advice}, or let tainted runs count with `--tainted`"
+        )
+    if such:
         return (
             f"{family.program} was only measured for another {family.parameter or 'form'}: there "
             "is nothing to compare with"
@@ -352,7 +366,7 @@ def _cost(
         nodes=nodes,
         exact=exact,
         predicted_nodes=None if seconds is None else _predicted(scaling, seconds),
-        remarks=(*_unjudged(single), *_remarks(group), *_bent(scaling)) if single else (),
+        remarks=(*_doubted(single), *_remarks(group), *_bent(scaling)) if single else (),
         verdict="",
     )
     verdict = _why_none(group, runs) if seconds is None else _verdict(built, seconds)
@@ -387,10 +401,12 @@ def _basis(single: _Single, cell: Cell) -> str:
     return words if factor < 1 else f"{words}; where memory ends, it would be slower"
 
 
-def _unjudged(single: _Single) -> tuple[str, ...]:
-    if single.run.verdict is not Verdict.UNJUDGED:
+def _doubted(single: _Single) -> tuple[str, ...]:
+    if in_cell(single.run) and single.run.verdict is not Verdict.UNJUDGED:
         return ()
     said = "the program's run is of before probes were judged, so nothing says what disturbed it"
+    if not in_cell(single.run):
+        said = "the program's run is tainted: something disturbed it"
     return (f"{said}: run `boardcluster probe {single.run.probe}` again",)
 
 

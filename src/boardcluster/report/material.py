@@ -75,7 +75,8 @@ class Material:
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
         """The cluster against one program on one node."""
-        return tuple(cost(self.source.cells, self.probes, self.scalings))
+        source = self.source
+        return tuple(cost(source.cells, self.probes, self.scalings, tainted=source.tainted))
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:

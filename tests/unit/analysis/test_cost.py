@@ -427,11 +427,25 @@ def stolen(share: float) -> tuple[Disturbance, ...]:
 def test_a_program_that_was_disturbed_is_nothing_to_compare_with() -> None:
     cells = summarise([result(100)])
     slow = probed(figure(200), verdict=Verdict.TAINTED, disturbances=stolen(0.5))
-    assert cost(cells, [slow])[0].single_seconds is None
+    [row] = cost(cells, [slow])
+    assert row.single_seconds is None
+    assert "measured on worker1, but something disturbed it too much" in row.verdict
     good = probed(figure(80), identity="p0")
     assert cost(cells, [good, slow])[0].single_seconds == 80
     little = replace(slow, disturbances=stolen(0.1))
     assert cost(cells, [little])[0].single_seconds == 200
+
+
+def test_a_disturbed_program_counts_where_tainted_runs_do_and_is_marked() -> None:
+    cells = summarise([result(100)])
+    slow = probed(figure(200), verdict=Verdict.TAINTED, disturbances=stolen(0.5))
+    [row] = cost(cells, [slow], tainted=True)
+    assert row.single_seconds == 200
+    assert "tainted" in row.remarks[0]
+    good = probed(figure(80), identity="p0")
+    [row] = cost(cells, [good, slow], tainted=True)
+    assert row.single_seconds == 80
+    assert not [line for line in row.remarks if "tainted" in line]
 
 
 def test_runs_of_before_probes_were_judged_count_only_where_there_is_no_other() -> None:
