@@ -36,6 +36,7 @@ __all__ = [
     "DeclaredComparison",
     "DiskLimits",
     "Disturbance",
+    "Egress",
     "Energy",
     "EnergyMethod",
     "Engine",
@@ -97,6 +98,13 @@ class Engine(StrEnum):
     def own_name(self) -> str:
         """Its own spelling of its name."""
         return {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark", Engine.MPI: "MPI"}[self]
+
+
+class Egress(StrEnum):
+    """What daemons and jobs of closed boards may reach: ANY address, or the cluster's MEMBERS."""
+
+    ANY = "any"
+    MEMBERS = "members"
 
 
 class Security(StrEnum):
@@ -288,6 +296,8 @@ class NetworkSpec:
     """Ports that the firewall of boards leaves open for services of their own: ``"53/udp"``."""
     ssh_from: tuple[str, ...] = ()
     """Networks in CIDR form from which boards may be reached by SSH; empty for all."""
+    egress: Egress = Egress.ANY
+    """What daemons and jobs of boards may reach."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

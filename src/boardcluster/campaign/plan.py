@@ -346,7 +346,7 @@ def spec_digest(spec: CampaignSpec, cluster: ClusterSpec) -> str:
         _in_first_form(matrix)  # type: ignore[arg-type]
     _without_later(campaign)  # type: ignore[arg-type]
     _drop_empty(declared, "settings")  # type: ignore[arg-type]
-    for name in ("open_ports", "ssh_from"):  # doors of the firewall change no result
+    for name in ("open_ports", "ssh_from", "egress"):  # the firewall's doors change no result
         del declared["network"][name]  # type: ignore[arg-type, call-overload, index, union-attr]
     both = {"campaign": campaign, "cluster": declared}
     names = [cluster.profile, *(name for row in spec.matrices for name in row.profiles)]
