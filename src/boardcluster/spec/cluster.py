@@ -372,7 +372,7 @@ def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> Cl
         ),
         nodes=tuple(nodes),
         security=Security(model.cluster.security or kind.securities[0]),
-        meters=meter_specs(model.meter, names),
+        meters=meter_specs(model.meter, names, folder),
         power_models=power_models(model.power, names),
         twin=twin,
         prices=prices_of(model.prices),
