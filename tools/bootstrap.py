@@ -25,6 +25,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+LOCK = ROOT / "tools" / "python.lock"
 PROGRAMS = {
     "ip": "iproute2",
     "tc": "iproute2",
@@ -222,17 +223,24 @@ def install(asroot: list[str], apt: list[str], missing: list[str]) -> None:
 
 
 def venv(*, dev: bool) -> None:
-    """Make or refresh the virtual environment; nothing to do if pyproject.toml has not changed."""
+    """Make or refresh the virtual environment; nothing to do if what it is made of has not changed.
+
+    What runs and what builds it is compared with the lock file. Tools of the tests are not in it.
+    """
     stamp = VENV / (".ready-dev" if dev else ".ready")
-    wanted = (ROOT / "pyproject.toml").read_text() + sys.version + str(ROOT)
+    wanted = (ROOT / "pyproject.toml").read_text() + LOCK.read_text() + sys.version + str(ROOT)
     done = [VENV / ".ready-dev"] if dev else [VENV / ".ready", VENV / ".ready-dev"]
     if any(path.is_file() and path.read_text() == wanted for path in done):
         return
     say(f"making the virtual environment {VENV.name}{' with test tools' if dev else ''}")
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "-q"]
-    subprocess.run([*pip, "--upgrade", "pip"], check=True)
-    subprocess.run([*pip, "-e", f"{ROOT}[dev]" if dev else str(ROOT)], check=True)
+    subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True)
+    # Nothing is fetched for this: what builds it was installed with the rest.
+    own = [*pip, "--no-deps", "--no-build-isolation", "--no-index", "-e", str(ROOT)]
+    subprocess.run(own, check=True)
+    if dev:
+        subprocess.run([*pip, "-e", f"{ROOT}[dev]"], check=True)
     stamp.write_text(wanted)
 
 

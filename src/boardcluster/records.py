@@ -36,6 +36,7 @@ __all__ = [
     "DeclaredComparison",
     "DiskLimits",
     "Disturbance",
+    "Egress",
     "Energy",
     "EnergyMethod",
     "Engine",
@@ -104,6 +105,13 @@ class Engine(StrEnum):
     def on_yarn(self) -> bool:
         """Whether its jobs run in YARN's containers, with data in HDFS and settings of Hadoop."""
         return self in (Engine.MAPREDUCE, Engine.SPARK)
+
+
+class Egress(StrEnum):
+    """What daemons and jobs of closed boards may reach: ANY address, or the cluster's MEMBERS."""
+
+    ANY = "any"
+    MEMBERS = "members"
 
 
 class Security(StrEnum):
@@ -306,6 +314,8 @@ class NetworkSpec:
     """Ports that the firewall of boards leaves open for services of their own: ``"53/udp"``."""
     ssh_from: tuple[str, ...] = ()
     """Networks in CIDR form from which boards may be reached by SSH; empty for all."""
+    egress: Egress = Egress.ANY
+    """What daemons and jobs of boards may reach."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

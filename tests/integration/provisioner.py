@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.errors import BoardclusterError
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
+from boardcluster.records import ClusterSpec, Egress, NetworkSpec, NodeSpec, Role, Security
 from boardcluster.remote.hostkeys import HostKey, learn, trust
 from boardcluster.remote.ssh import SshRemote, SshRoute
 from boardcluster.services.provision import provisioning
@@ -49,6 +49,7 @@ def cluster(request: dict[str, Any]) -> ClusterSpec:
             link_bits_per_second=10**9,
             open_ports=tuple(request.get("open_ports", ())),
             ssh_from=tuple(request.get("ssh_from", ())),
+            egress=Egress(request.get("egress", Egress.ANY)),
         ),
         security=Security(request["security"]),
         nodes=nodes,

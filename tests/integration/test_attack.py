@@ -58,6 +58,29 @@ def test_whoever_is_on_a_node_gets_everything_but_submission_by_web(up: Cli) -> 
         assert set(ports_of(kind)) <= set(found["open"][addresses[node.name]]), kind.name
 
 
+def test_who_did_it_is_written_down(up: Cli) -> None:
+    """In HDFS, under the name that was stated; YARN's file is there, and nothing was submitted."""
+    state = load_state(up.home)
+    assert state is not None
+    logs = up.home / "nodes" / "master" / "logs"
+    before = len((logs / "namenode-audit.log").read_text().splitlines())
+    place = "/webhdfs/v1/audited?op=MKDIRS&user.name=mallory"
+    program = (
+        "import http.client, sys\n"
+        "line = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]), timeout=10)\n"
+        "line.request('PUT', sys.argv[3], headers={'X-XSRF-HEADER': 'x'})\n"
+        "print(line.getresponse().status)"
+    )
+    prefix = enter(state.nodes[0].pid, own_user=state.own_user, kinds="n")
+    words = [*prefix, sys.executable, "-I", "-S", "-c", program, state.nodes[0].address]
+    subprocess.run([*words, "9870", place], check=True, capture_output=True)
+    rows = (logs / "namenode-audit.log").read_text().splitlines()[before:]
+    assert any("ugi=mallory" in row and "cmd=mkdirs" in row for row in rows), rows
+    assert "FSNamesystem.audit" not in (logs / "namenode.log").read_text()
+    assert (logs / "resourcemanager-audit.log").exists()
+    assert not list(up.home.rglob("unused.log"))
+
+
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux) Gecko/20100101 Firefox/140.0"}
 REQUESTS = (
     ("PUT", 9870, "/webhdfs/v1/page?op=MKDIRS&user.name=root", 400),

@@ -323,6 +323,91 @@ def test_the_firewall_lets_in_the_cluster_and_ssh_and_nobody_else(lab: Lab) -> N
         lab.words("uninstall")
 
 
+def reaches(lab: Lab, user: str, *targets: tuple[str, int], node: int = 0) -> list[bool]:
+    """Whether a user of a board gets a connection to each target."""
+    program = (
+        "import json, socket, sys\n"
+        "def one(address, port):\n"
+        "    try: socket.create_connection((address, port), timeout=2).close()\n"
+        "    except OSError: return False\n"
+        "    return True\n"
+        "print(json.dumps([one(*row) for row in json.loads(sys.argv[1])]))"
+    )
+    words = ["/usr/bin/python3", "-c", program, json.dumps(targets)]
+    found: list[bool] = json.loads(lab.boards.run_on(node, words, user=user).stdout)
+    return found
+
+
+SERVE = """
+import selectors, socket, sys
+own = socket.create_server(("", int(sys.argv[1])))
+poll = selectors.DefaultSelector()
+for port in map(int, sys.argv[2:]):
+    poll.register(socket.create_server(("::", port), family=socket.AF_INET6,
+                                       dualstack_ipv6=True), selectors.EVENT_READ)
+poll.register(own, selectors.EVENT_READ)
+print(1, flush=True)
+while True:
+    for key, _ in poll.select():
+        key.fileobj.accept()[0].close()
+"""
+SERVED = (8020, 9866, 8032, 8041, 13562)
+"""NameNode, DataNode, ResourceManager, NodeManager and shuffle."""
+
+
+def test_other_accounts_of_a_board_reach_no_service_of_members(lab: Lab) -> None:
+    """Own services of such an account go on, as does SSH; egress keeps daemons and jobs inside."""
+    pi0, pi1 = lab.boards.nodes
+    own_port, job_port = 8099, 40404  # of another program of the board, and of a job
+    listeners = []
+    lab.on("useradd --create-home other")
+    try:
+        for prefix in (
+            ("nsenter", "--target", str(pi0.pid), "--net", "--"),
+            ("nsenter", "--target", str(pi1.pid), "--net", "--"),
+            lab.boards.outside_prefix,
+        ):
+            ports = map(str, (own_port, job_port, *SERVED))
+            listener = subprocess.Popen(
+                [*prefix, "/usr/bin/python3", "-c", SERVE, *ports], stdout=subprocess.PIPE
+            )
+            listeners.append(listener)
+            assert listener.stdout is not None
+            listener.stdout.readline()
+        members = [
+            (address, port)
+            for address in (pi0.address, pi1.address)
+            for port in (*SERVED, job_port)
+        ]
+        loop = [(address, port) for address in ("127.0.0.1", "::1") for port in SERVED]
+        closed = [*members, *loop]
+        beyond = [(lab.boards.outside_address, own_port)]
+        assert all(reaches(lab, "other", *closed, *beyond))  # open, so this can fail
+
+        lab.words("apply")
+        assert reaches(lab, "other", *closed) == [False] * len(closed)
+        left = [("127.0.0.1", own_port), (pi0.address, 22), (pi1.address, 22), *beyond]
+        assert all(reaches(lab, "other", *left))
+        for user in ("root", "boardcluster", "pi"):
+            assert all(reaches(lab, user, *closed, *beyond)), user
+
+        (words,) = lab.words("apply", egress="members")
+        assert "daemons and jobs reach nothing but members" in words
+        assert all(reaches(lab, "boardcluster", *closed))
+        assert reaches(lab, "boardcluster", *beyond) == [False]
+        for user in ("root", "pi", "other"):
+            assert all(reaches(lab, user, *beyond)), user
+        assert lab.words("apply", egress="members") == []
+    finally:
+        for listener in listeners:
+            listener.kill()
+            listener.wait()
+            assert listener.stdout is not None
+            listener.stdout.close()
+        lab.words("uninstall")
+        lab.on("userdel --remove other")
+
+
 def test_ssh_may_be_narrowed_and_ports_opened_without_locking_anybody_out(lab: Lab) -> None:
     address, driver = lab.boards.nodes[0].address, lab.boards.driver_address
     refused = lab.ask("apply", ssh_from=["203.0.113.0/24"])

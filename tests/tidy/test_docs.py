@@ -337,3 +337,9 @@ def test_decisions_are_short_and_have_the_same_parts(page: Path) -> None:
 def test_decisions_are_numbered_without_gaps() -> None:
     numbers = [int(page.name[:4]) for page in sorted((DOCS / "decisions").glob("*.md"))]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_bills_of_materials_are_what_the_lock_files_say() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "write_bill.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

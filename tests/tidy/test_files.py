@@ -2,9 +2,11 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 
@@ -111,3 +113,20 @@ def test_files_are_small() -> None:
     """Results, data and jars do not belong in the repository."""
     large = [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > 1_000_000]
     assert large == []
+
+
+def test_every_python_package_of_ours_is_locked() -> None:
+    """For each Python and platform a version that pyproject.toml allows, with its digests."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    text = re.sub(r"^#.*\n", "", (ROOT / "tools/python.lock").read_text(), flags=re.M)
+    rows = re.split(r"\n(?=\S)", text.strip())
+    versions: dict[str, list[str]] = {}
+    for row in rows:
+        found = re.match(r"([a-z0-9-]+)==([\w.]+)", row)
+        assert found, row
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", row), row
+        versions.setdefault(found[1], []).append(found[2])
+    for requirement in map(Requirement, wanted):
+        for version in versions[requirement.name]:
+            assert requirement.specifier.contains(version), f"{requirement}: {version}"

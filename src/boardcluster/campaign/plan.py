@@ -343,7 +343,7 @@ def spec_digest(spec: CampaignSpec, cluster: ClusterSpec) -> str:
     """Return the SHA-256 of what a campaign and its cluster mean; comments do not change it."""
     declared = to_json(cluster)
     _drop_empty(declared, "settings")  # type: ignore[arg-type]
-    for name in ("open_ports", "ssh_from"):  # doors of the firewall change no result
+    for name in ("open_ports", "ssh_from", "egress"):  # the firewall's doors change no result
         del declared["network"][name]  # type: ignore[arg-type, call-overload, index, union-attr]
     return _digest_with_profiles(spec, {"cluster": declared}, [cluster.profile])
 

@@ -96,14 +96,18 @@ def _sshd_settings(said: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def firewall_is_whole(listed: str) -> bool:
-    """Return whether our table, as ``nft list`` prints it, drops all but what it names.
+    """Return whether our table, as ``nft list`` prints it, has what closes a board.
 
-    A table stays when its rules are flushed, or when somebody lets its chain accept everything.
+    It drops all but what it names, and holds other accounts of the board back. A table stays when
+    its rules are flushed, or when somebody lets its chain accept everything.
     """
     words = " ".join(listed.split())
     return all(
         part in words
-        for part in ("hook input", "policy drop;", "set members {", "ip saddr @members tcp dport")
+        for part in (
+            *("hook input", "policy drop;", "set members {", "ip saddr @members tcp dport"),
+            *("hook output", "jump strangers", "ip daddr @members tcp dport"),
+        )
     )
 
 

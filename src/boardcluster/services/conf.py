@@ -25,6 +25,8 @@ _LOG4J = """\
 # print to, too. When it is long it is put aside, and what was put aside before is deleted.
 boardcluster.appender=console
 boardcluster.log=unused.log
+boardcluster.audit=${boardcluster.appender}
+boardcluster.audit.log=unused.log
 log4j.rootLogger=INFO, ${boardcluster.appender}
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -36,6 +38,17 @@ log4j.appender.rolling.MaxFileSize=16MB
 log4j.appender.rolling.MaxBackupIndex=2
 log4j.appender.rolling.layout=org.apache.log4j.PatternLayout
 log4j.appender.rolling.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+# Who did what: of HDFS in the NameNode, of YARN in the ResourceManager. Kept apart and longer.
+log4j.logger.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=INFO, ${boardcluster.audit}
+log4j.additivity.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=false
+log4j.logger.org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger=INFO, ${boardcluster.audit}
+log4j.additivity.org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger=false
+log4j.appender.audit=org.apache.log4j.RollingFileAppender
+log4j.appender.audit.File=${boardcluster.audit.log}
+log4j.appender.audit.MaxFileSize=16MB
+log4j.appender.audit.MaxBackupIndex=8
+log4j.appender.audit.layout=org.apache.log4j.PatternLayout
+log4j.appender.audit.layout.ConversionPattern=%d{ISO8601} %m%n
 """
 
 _LOG4J2 = """\

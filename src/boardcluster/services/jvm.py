@@ -67,6 +67,10 @@ _SMALL = (
 )
 
 
+_AUDITED = ("namenode", "resourcemanager")
+"""Daemons with an audit log of their own."""
+
+
 def daemon_options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
     """Return the JVM options of a daemon on a node.
 
@@ -89,7 +93,16 @@ def daemon_options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
         f"-Dhadoop.log.dir={layout.folder(node, 'logs')}",
         f"-Dboardcluster.log={layout.folder(node, 'logs', f'{daemon}.log')}",
         "-Dboardcluster.appender=rolling",
+        *_audit(layout, node, daemon),
     ]
+
+
+def _audit(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
+    """Return where a master writes down who did what; nothing for the others."""
+    if daemon not in _AUDITED:
+        return []
+    path = layout.folder(node, "logs", f"{daemon}-audit.log")
+    return [f"-Dboardcluster.audit.log={path}", "-Dboardcluster.audit=audit"]
 
 
 def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:

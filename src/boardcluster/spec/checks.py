@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from boardcluster.foreign import json_text
-from boardcluster.records import Role
+from boardcluster.records import Egress, Role
 from boardcluster.units import (
     DURATION_ALLOWED,
     GIB,
@@ -49,6 +49,7 @@ __all__ = [
     "check_cluster_name",
     "check_dilation",
     "check_disk",
+    "check_egress",
     "check_folder",
     "check_host",
     "check_input_size",
@@ -278,6 +279,16 @@ def check_role(value: Any) -> Role:
         ValueError: there is none; names all and the nearest.
     """
     return Role(check_word(value, [role.value for role in Role], what="a role"))
+
+
+def check_egress(value: Any) -> Egress:
+    """Return what daemons and jobs may reach, by its name.
+
+    Raises:
+        ValueError: there is none; names all and the nearest.
+    """
+    words = [egress.value for egress in Egress]
+    return Egress(check_word(value, words, what="what daemons and jobs may reach"))
 
 
 def check_word(value: Any, choices: Collection[str], *, what: str) -> str:

@@ -20,6 +20,7 @@ from boardcluster.capabilities import (
 from boardcluster.errors import UsageError
 from boardcluster.records import (
     ClusterSpec,
+    Egress,
     NetworkSpec,
     NodeSpec,
     NodeTwin,
@@ -34,6 +35,7 @@ from boardcluster.spec.checks import (
     check_choice,
     check_cluster_name,
     check_disk,
+    check_egress,
     check_folder,
     check_host,
     check_link,
@@ -178,6 +180,9 @@ class _Network(StrictTable):
     )
     ssh_from: list[Annotated[str, AfterValidator(check_ssh_from)]] = Field(
         default_factory=list, description=f"an array, each {Allowed.SSH_FROM}"
+    )
+    egress: Annotated[Egress, BeforeValidator(check_egress)] = Field(
+        default=Egress.ANY, description=", ".join(Egress)
     )
 
 
@@ -363,10 +368,11 @@ def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> Cl
             link_bits_per_second=model.network.link,
             open_ports=tuple(dict.fromkeys(model.network.open_ports)),
             ssh_from=tuple(dict.fromkeys(model.network.ssh_from)),
+            egress=model.network.egress,
         ),
         nodes=tuple(nodes),
         security=Security(model.cluster.security or kind.securities[0]),
-        meters=meter_specs(model.meter, names),
+        meters=meter_specs(model.meter, names, folder),
         power_models=power_models(model.power, names),
         twin=twin,
         prices=prices_of(model.prices),
@@ -424,10 +430,13 @@ def _misplaced_problems(
     return problems
 
 
+_FIREWALL_KEYS = ("open_ports", "ssh_from", "egress")
+
+
 def _firewall_keys(data: Mapping[str, Any]) -> list[KeyPath]:
     network = data.get("network")
     there = network if isinstance(network, dict) else {}
-    return [("network", key) for key in ("open_ports", "ssh_from") if key in there]
+    return [("network", key) for key in _FIREWALL_KEYS if key in there]
 
 
 def _board_problems(

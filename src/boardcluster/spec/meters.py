@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -47,6 +48,9 @@ _NODES_ALLOWED = f'"{_ALL}", or an array of names of nodes'
 _WATTS_MAX = 100_000.0
 _WATTS_ALLOWED = f"a number above 0 and up to {_WATTS_MAX:.0f}"
 _COMMON_KEYS = ("name", "kind", "nodes", "switch")
+_FILE_ENDING = "_file"
+"""How names of options end that say where a secret is."""
+
 _OPTION_ALLOWED = "text in quotes, a number, true or false"
 _USER_IN_URL = re.compile(r"://[^/@]*@")
 
@@ -250,12 +254,15 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def meter_specs(tables: Sequence[MeterTable], names: Sequence[str]) -> tuple[MeterSpec, ...]:
+def meter_specs(
+    tables: Sequence[MeterTable], names: Sequence[str], folder: Path
+) -> tuple[MeterSpec, ...]:
     """Return the declared meters.
 
     Args:
         tables: validated.
         names: of all nodes, in their order, which also becomes that of each meter's nodes.
+        folder: of the file, where a secret's relative path begins.
     """
     return tuple(
         MeterSpec(
@@ -263,10 +270,20 @@ def meter_specs(tables: Sequence[MeterTable], names: Sequence[str]) -> tuple[Met
             kind=table.kind,
             nodes=tuple(names if table.nodes is None else filter(table.nodes.__contains__, names)),
             switch=table.switch,
-            options={key: _text(value) for key, value in (table.model_extra or {}).items()},
+            options={
+                key: _placed(key, _text(value), folder)
+                for key, value in (table.model_extra or {}).items()
+            },
         )
         for table in tables
     )
+
+
+def _placed(key: str, value: str, folder: Path) -> str:
+    """Return an option; the path of a secret's file no longer depends on where a command runs."""
+    if not key.endswith(_FILE_ENDING) or not value or value.startswith("~"):
+        return value
+    return str(folder.absolute() / value)
 
 
 def power_models(tables: Sequence[PowerTable], names: Sequence[str]) -> tuple[PowerModel, ...]:

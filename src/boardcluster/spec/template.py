@@ -7,7 +7,15 @@ from ipaddress import IPv4Network
 
 from boardcluster.capabilities import Network, every_kind
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, NodeTwin, Role, TwinSpec
+from boardcluster.records import (
+    ClusterSpec,
+    Egress,
+    NetworkSpec,
+    NodeSpec,
+    NodeTwin,
+    Role,
+    TwinSpec,
+)
 from boardcluster.spec.checks import (
     BENCHMARK_NETWORK,
     CLUSTER_NAME_LENGTH_MAX,
@@ -130,10 +138,14 @@ link = {toml_text(format_rate_exact(spec.network.link_bits_per_second))}
 
 def _render_firewall_keys(spec: ClusterSpec) -> str:
     """Return what the firewall lets through beside SSH from everywhere; nothing if that is all."""
-    rows = (("open_ports", spec.network.open_ports), ("ssh_from", spec.network.ssh_from))
-    return "".join(
+    network = spec.network
+    rows = (("open_ports", network.open_ports), ("ssh_from", network.ssh_from))
+    lists = "".join(
         f"{key} = [{', '.join(map(toml_text, values))}]\n" for key, values in rows if values
     )
+    if network.egress is Egress.ANY:
+        return lists
+    return f"{lists}egress = {toml_text(network.egress)}\n"
 
 
 _BOARD_COMMENTS = f"""\

@@ -33,6 +33,15 @@ table inet boardcluster {
 \t\ttcp dport 22 accept
 \t\tip saddr @members tcp dport 1-65535 accept
 \t}
+
+\tchain output {
+\t\ttype filter hook output priority filter; policy accept;
+\t\tmeta skuid != { 0, 998, 1000 } ct direction original jump strangers
+\t}
+
+\tchain strangers {
+\t\tip daddr @members tcp dport != 22 reject with tcp reset
+\t}
 }
 """
 ALIVE = {"alive": True, "resident_bytes": 1, "proportional_bytes": 1}
@@ -162,6 +171,9 @@ def test_the_firewall(
         ("policy drop", "policy accept"),
         ("hook input", "hook output"),
         ("set members", "set others"),
+        ("hook output", "hook postrouting"),
+        ("jump strangers", "accept"),
+        ("ip daddr @members", "ip daddr 10.0.0.9"),
         ("\t\tip saddr @members tcp dport 1-65535 accept\n", ""),
     ],
 )
@@ -173,11 +185,15 @@ def test_a_firewall_without_its_parts_is_not_whole(was: str, now: str) -> None:
 
 @pytest.mark.skipif(shutil.which("nft") is None, reason="nftables is not installed here")
 def test_a_firewall_as_nft_itself_lists_it() -> None:
-    rules = render_firewall(["10.0.0.1", "10.0.0.2"]).replace("SSH_PORT", "22")
+    rules = render_firewall(["10.0.0.1", "10.0.0.2"], service_ports=[8020])
+    for name, number in (("SSH_PORT", "22"), ("TRUSTED_USERS", "0, 1")):
+        rules = rules.replace(name, number)
     chain = "inet boardcluster input"
     for then, whole in (
         ("true", True),
         (f"nft flush chain {chain}", False),
+        ("nft flush chain inet boardcluster output", False),
+        ("nft flush chain inet boardcluster strangers", False),
         (f"nft chain {chain} '{{ policy accept; }}'", False),
     ):
         done = subprocess.run(

@@ -9,6 +9,8 @@ import pytest
 
 from boardcluster.records import ClusterSpec, NodeSpec, Role
 from boardcluster.services.conf import config_sha256, render_node
+from boardcluster.services.daemons import DAEMONS
+from boardcluster.services.jvm import daemon_options
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.profile import profile_names
 
@@ -346,6 +348,21 @@ def test_jvms_of_jobs_share_archives_behind_the_jars_they_were_made_of(layout: L
     for other in (upstream, lacking):
         rows = render_all(other)["worker1"]
         assert not any(".jsa" in text or "extraClassPath" in text for text in rows.values())
+
+
+def test_only_masters_of_hdfs_and_yarn_are_told_of_an_audit_log(layout: Layout) -> None:
+    master = layout.spec.master
+    text = render_node(layout, master)["log4j.properties"]
+    assert "boardcluster.audit=${boardcluster.appender}" in text  # no file for anything else
+    told = {
+        kind.name: [row for row in daemon_options(layout, master, kind.name) if "audit" in row]
+        for kind in DAEMONS
+    }
+    logs = layout.folder(master, "logs")
+    for name in ("namenode", "resourcemanager"):
+        path = f"{logs}/{name}-audit.log"
+        assert told.pop(name) == [f"-Dboardcluster.audit.log={path}", "-Dboardcluster.audit=audit"]
+    assert not any(told.values())
 
 
 def test_logs_of_daemons_are_put_aside_and_end(layout: Layout) -> None:

@@ -10,6 +10,7 @@ import pytest
 from boardcluster.errors import AddressError, SpecError, UsageError
 from boardcluster.records import (
     ClusterSpec,
+    Egress,
     Link,
     NetworkSpec,
     NodeFacts,
@@ -137,6 +138,11 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
         ),
         (*_door('open_ports = ["dns/udp"]'), '9: network.open_ports[0]: "dns/udp" is not a port'),
         (*_door('open_ports = ["70000/tcp"]'), '9: network.open_ports[0]: "70000/tcp" is not a'),
+        (
+            *_door('egress = "member"'),
+            '9: network.egress: "member" is not what daemons and jobs may reach; allowed: any, me',
+        ),
+        (*_door("egress = 1"), "9: network.egress: 1 is not what daemons and jobs may reach"),
         (*_door('ssh_from = ["home"]'), '9: network.ssh_from[0]: "home" is not an address'),
         (
             *_door('ssh_from = ["192.168.1.5/24"]'),
@@ -177,7 +183,7 @@ def test_what_has_no_firewall_has_no_doors_in_it(tmp_path: Path) -> None:
     text = GOOD.replace("[network]", 'security = "insecure-lab"\n[network]')
     with pytest.raises(SpecError) as caught:
         load(tmp_path, text.replace('subnet = "192.168.1.0/24"\n', DOORS))
-    assert caught.value.message.count("there is no firewall with security = insecure-lab") == 2
+    assert caught.value.message.count("there is no firewall with security = insecure-lab") == 3
     emulated = GOOD.replace('"boards"', '"emulated"').replace("192.168.1.0/24", "198.18.0.0/24")
     with pytest.raises(SpecError) as caught:
         load(tmp_path, emulated.replace("[[node]]", 'ssh_from = ["10.0.0.1"]\n[[node]]', 1))
@@ -197,6 +203,7 @@ DOORS = """\
 subnet = "192.168.1.0/24"
 open_ports = ["53/udp", "80/tcp", "53/udp"]
 ssh_from = ["192.168.1.5", "fd00::/8"]
+egress = "members"
 """
 
 
@@ -205,6 +212,7 @@ def test_what_is_written_is_what_was_read(tmp_path: Path) -> None:
     assert load(tmp_path, render_cluster(spec, engine_pairs=PAIRS, profiles=PROFILES)) == spec
     spec = load(tmp_path, GOOD.replace('subnet = "192.168.1.0/24"\n', DOORS))
     assert spec.network.open_ports == ("53/udp", "80/tcp")
+    assert spec.network.egress is Egress.MEMBERS
     assert spec.network.ssh_from == ("192.168.1.5/32", "fd00::/8")
     assert load(tmp_path, render_cluster(spec, engine_pairs=PAIRS, profiles=PROFILES)) == spec
 

@@ -130,6 +130,25 @@ def test_mistakes_are_said_with_line_and_key(
     assert "horse" not in caught.value.message
 
 
+def test_where_a_secret_is_does_not_depend_on_where_a_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    home = tmp_path / "home"
+    home.mkdir()
+    table = '[[meter]]\nname = "plug"\nkind = "shelly"\nnodes = "all"\nurl = "http://plug"\n'
+    for written, meant in (
+        ("plug.secret", f"{home}/plug.secret"),
+        ("/etc/plug", "/etc/plug"),
+        ("~/plug", "~/plug"),
+    ):
+        text = boards(f'{table}password_file = "{written}"\n')
+        spec = load(home, text, kinds=None)
+        assert spec.meters[0].options["password_file"] == meant
+        again = load(home, render_cluster(spec, engine_pairs=PAIRS, profiles=PROFILES), kinds=None)
+        assert again == spec
+
+
 def test_a_meter_of_the_switch_alone(tmp_path: Path) -> None:
     spec = load(tmp_path, boards(PLUG.replace('"all"', "[]")))
     assert (spec.meters[0].nodes, spec.meters[0].switch) == ((), True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
+from boardcluster.services.layout import PORTS
 from boardcluster.services.provision.firewall import FIREWALL_FILE, render_firewall
 from boardcluster.services.provision.resources import (
     File,
@@ -178,8 +179,10 @@ def _firewall(spec: ClusterSpec) -> list[Resource]:
     network = spec.network
     rules = render_firewall(
         [node.address for node in spec.nodes],
+        service_ports=tuple(PORTS.values()),
         open_ports=network.open_ports,
         ssh_from=network.ssh_from,
+        egress=network.egress,
     )
     return [
         Firewall(
@@ -187,6 +190,8 @@ def _firewall(spec: ClusterSpec) -> list[Resource]:
             content=rules,
             open_ports=network.open_ports,
             ssh_from=network.ssh_from,
+            service_user=SERVICE_USER,
+            egress=network.egress,
         )
     ]
 

@@ -1,15 +1,20 @@
-"""The host firewall of a board: SSH, and the cluster's own addresses. Pure.
+"""The host firewall of a board: SSH, the cluster's own addresses, and who may reach them. Pure.
 
 The addresses of the cluster are believed for TCP only. A source address can be forged on the same
 network, but a TCP connection needs the answer, which goes to the address's real owner. Only who
 also makes the switch believe to own that address (ARP spoofing) gets through. Nothing of ours
 speaks UDP between nodes.
+
+A member cannot tell which account of another one connects, so each board holds its own accounts
+back: the sender's user is known only where a packet is sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import ip_network
+
+from boardcluster.records import Egress
 
 __all__ = ["FIREWALL_FILE", "render_firewall"]
 
@@ -25,18 +30,40 @@ _ICMPV6 = (
 """Without neighbour discovery and "packet too big" IPv6 does not work (RFC 4890, section 4.4)."""
 
 
+_EGRESS = {
+    Egress.ANY: "",
+    Egress.MEMBERS: """
+        # daemons and jobs reach members only
+        meta skuid SERVICE_USER oif "lo" accept
+        meta skuid SERVICE_USER ip daddr @members accept
+        meta skuid SERVICE_USER ct direction original reject with icmpx type admin-prohibited
+""",
+}
+"""A packet without a sender's socket, such as the last one of a closed connection, matches no user
+and passes; so do answers."""
+
+
 def render_firewall(
-    addresses: Sequence[str], *, open_ports: Sequence[str] = (), ssh_from: Sequence[str] = ()
+    addresses: Sequence[str],
+    *,
+    service_ports: Sequence[int],
+    open_ports: Sequence[str] = (),
+    ssh_from: Sequence[str] = (),
+    egress: Egress = Egress.ANY,
 ) -> str:
     """Return the table as a file for ``nft -f``, which loads all of it or nothing.
 
     SSH_PORT in it is replaced on the node by the port by which it is reached, so that no firewall
-    can lock us out. What the node itself asks for, and what it forwards, is not touched.
+    can lock us out; SERVICE_USER by the number of the user who runs the cluster, and TRUSTED_USERS
+    by root's, that one's and the number of the user who logs in. What a node forwards is not
+    touched, nor what it asks for beyond the members, except by the service user.
 
     Args:
         addresses: IPv4 addresses of the cluster's nodes.
+        service_ports: what the daemons bind, which is closed to others on the loopback, too.
         open_ports: what else is open to all, as ``"53/udp"``.
         ssh_from: networks that may reach SSH; none for everybody.
+        egress: what daemons and jobs may reach.
     """
     ssh = "\n        ".join(_ssh_rules(ssh_from))
     rules = "".join(f"        {rule}\n" for rule in _port_rules(open_ports))
@@ -80,7 +107,26 @@ table {_TABLE} {{
         ip daddr 224.0.0.251 udp dport 5353 accept
         ip6 daddr ff02::fb udp dport 5353 accept
     }}
-}}
+
+{_output(service_ports, open_ports, egress)}}}
+"""
+
+
+def _output(service_ports: Sequence[int], open_ports: Sequence[str], egress: Egress) -> str:
+    free = ", ".join(["SSH_PORT", *map(str, _numbers(open_ports, "tcp"))])
+    served = ", ".join(map(str, sorted(set(service_ports))))
+    return f"""\
+    chain output {{
+        type filter hook output priority filter; policy accept;
+
+        # other accounts of this node reach no member, this node included
+        meta skuid != {{ TRUSTED_USERS }} ct direction original jump strangers
+{_EGRESS[egress]}    }}
+
+    chain strangers {{
+        ip daddr @members tcp dport != {{ {free} }} reject with tcp reset
+        oif "lo" tcp dport {{ {served} }} reject with tcp reset
+    }}
 """
 
 
@@ -100,12 +146,13 @@ def _ssh_rules(networks: Sequence[str]) -> list[str]:
 
 
 def _port_rules(ports: Sequence[str]) -> list[str]:
-    numbers = {
-        protocol: sorted({int(row.partition("/")[0]) for row in ports if row.endswith(protocol)})
-        for protocol in ("tcp", "udp")
-    }
+    numbers = {protocol: _numbers(ports, protocol) for protocol in ("tcp", "udp")}
     return [
         f"{protocol} dport {{ {', '.join(map(str, found))} }} accept"
         for protocol, found in numbers.items()
         if found
     ]
+
+
+def _numbers(ports: Sequence[str], protocol: str) -> list[int]:
+    return sorted({int(row.partition("/")[0]) for row in ports if row.endswith(protocol)})

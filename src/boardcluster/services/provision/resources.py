@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from boardcluster.fetch.cache import sha256_of
+from boardcluster.records import Egress
 
 __all__ = [
     "File",
@@ -121,11 +122,16 @@ class Firewall:
     path: str
     """The file it is loaded from."""
     content: str
-    """Its rules, with SSH_PORT where the port stands by which the node is reached."""
+    """Its rules, with SSH_PORT where the port stands by which the node is reached, and with
+    SERVICE_USER and TRUSTED_USERS for numbers of users."""
     open_ports: tuple[str, ...] = ()
     """What it leaves open beside SSH: ``"53/udp"``."""
     ssh_from: tuple[str, ...] = ()
     """Networks that it lets in by SSH; empty for all."""
+    service_user: str = "boardcluster"
+    """Who runs the cluster."""
+    egress: Egress = Egress.ANY
+    """What that user may reach."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.records import ClusterSpec, Security
+from boardcluster.records import ClusterSpec, Egress, Security
 from boardcluster.services.provision.desired import Ground, desired, ground_of
 from boardcluster.services.provision.resources import (
     File,
@@ -134,6 +134,14 @@ def test_ssh_may_be_narrowed(spec: ClusterSpec) -> None:
     assert "ip saddr { 192.168.1.0/24, 10.0.0.9/32 } tcp dport { SSH_PORT } accept" in rules
     assert "ip6 saddr { fd00::/8 } tcp dport { SSH_PORT } accept" in rules
     assert "        tcp dport { SSH_PORT } accept" not in rules
+
+
+def test_egress_is_in_the_rules_and_in_what_is_said(spec: ClusterSpec) -> None:
+    own = replace(spec, network=replace(spec.network, egress=Egress.MEMBERS))
+    firewall = only(Firewall, desired(own, own.nodes[1], PI))
+    assert firewall.egress is Egress.MEMBERS
+    assert "meta skuid SERVICE_USER ip daddr @members accept" in firewall.content
+    assert "SERVICE_USER" not in only(Firewall, desired(spec, spec.nodes[1], PI)).content
 
 
 def test_time_is_kept_by_what_is_there(spec: ClusterSpec) -> None:

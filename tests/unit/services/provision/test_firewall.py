@@ -6,9 +6,11 @@ import subprocess
 
 import pytest
 
+from boardcluster.records import Egress
 from boardcluster.services.provision.firewall import render_firewall
 
 MEMBERS = ["10.0.0.1", "10.0.0.2"]
+PORTS = [9870, 8020]
 
 
 def accepted(text: str) -> list[str]:
@@ -16,7 +18,7 @@ def accepted(text: str) -> list[str]:
 
 
 def test_everything_that_is_not_named_is_dropped() -> None:
-    text = render_firewall(MEMBERS)
+    text = render_firewall(MEMBERS, service_ports=PORTS)
     assert "hook input priority filter; policy drop;" in text
     assert "forward" not in re.sub(r"#.*", "", text)
     assert accepted(text) == [
@@ -33,20 +35,49 @@ def test_everything_that_is_not_named_is_dropped() -> None:
 
 
 def test_the_cluster_is_believed_by_ipv4_and_tcp_only() -> None:
-    rules = [line for line in accepted(render_firewall(MEMBERS)) if "@members" in line]
+    rules = [
+        line
+        for line in accepted(render_firewall(MEMBERS, service_ports=PORTS))
+        if "@members" in line
+    ]
     assert rules == ["ip saddr @members tcp dport 1-65535 accept"]
 
 
 def test_loading_it_replaces_what_was_loaded() -> None:
-    lines = [line for line in render_firewall(MEMBERS).splitlines() if line[:1] not in ("", "#")]
+    lines = [
+        line
+        for line in render_firewall(MEMBERS, service_ports=PORTS).splitlines()
+        if line[:1] not in ("", "#")
+    ]
     assert lines[:2] == ["table inet boardcluster {}", "delete table inet boardcluster"]
 
 
+def test_accounts_are_held_back_where_the_sender_is_known() -> None:
+    text = render_firewall(MEMBERS, service_ports=PORTS, open_ports=["53/tcp", "53/udp"])
+    assert "meta skuid != { TRUSTED_USERS } ct direction original jump strangers" in text
+    assert "ip daddr @members tcp dport != { SSH_PORT, 53 } reject with tcp reset" in text
+    assert 'oif "lo" tcp dport { 8020, 9870 } reject with tcp reset' in text
+    assert "SERVICE_USER" not in text
+
+
+def test_the_service_user_may_be_kept_to_members() -> None:
+    text = render_firewall(MEMBERS, service_ports=PORTS, egress=Egress.MEMBERS)
+    rows = [line.strip() for line in text.splitlines() if "skuid SERVICE_USER" in line]
+    assert [row.split()[-1] for row in rows] == ["accept", "accept", "admin-prohibited"]
+
+
+@pytest.mark.parametrize("egress", Egress)
 @pytest.mark.skipif(shutil.which("nft") is None, reason="nftables is not installed here")
-def test_nft_understands_it() -> None:
+def test_nft_understands_it(egress: Egress) -> None:
     rules = render_firewall(
-        MEMBERS, open_ports=["443/tcp", "53/udp"], ssh_from=["10.0.0.0/8", "fd00::/8"]
-    ).replace("SSH_PORT", "22")
+        MEMBERS,
+        service_ports=PORTS,
+        open_ports=["443/tcp", "53/udp"],
+        ssh_from=["10.0.0.0/8", "fd00::/8"],
+        egress=egress,
+    )
+    for name, number in (("SSH_PORT", "22"), ("SERVICE_USER", "1"), ("TRUSTED_USERS", "0, 1")):
+        rules = rules.replace(name, number)
     done = subprocess.run(
         ["unshare", "-rn", "nft", "-c", "-f", "-"],
         check=False,

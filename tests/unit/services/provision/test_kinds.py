@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from tests.unit.services.provision.board import HOSTS, Board
 
+from boardcluster.records import Egress
 from boardcluster.services.provision.node import files, guards
 from boardcluster.services.provision.node.owners import FolderKind
 from boardcluster.services.provision.resources import (
@@ -451,6 +452,20 @@ def test_rules_that_would_lock_the_driver_out_are_not_loaded(board: Board) -> No
         board.peer = peer
         board.words("apply", [narrow])
     assert board.table == "2222\n"
+
+
+def test_users_of_the_rules_are_numbers(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    users = {"boardcluster": SimpleNamespace(pw_uid=998)}
+    monkeypatch.setattr(guards, "pwd", SimpleNamespace(getpwnam=users.__getitem__))
+    monkeypatch.setenv("SUDO_UID", "1000")
+    own = replace(TABLE, content="SERVICE_USER TRUSTED_USERS\n", egress=Egress.MEMBERS)
+    (words,) = board.words("apply", [own])
+    assert board.table == "998 0, 998, 1000\n"
+    assert "; daemons and jobs reach nothing but members" in words
+    monkeypatch.delenv("SUDO_UID")  # root logs in
+    board.words("apply", [own])
+    assert board.table == "998 0, 998\n"
+    assert "daemons and jobs" not in board.words("plan", [TABLE])[0]
 
 
 LISTENERS = """\

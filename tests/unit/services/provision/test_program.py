@@ -80,7 +80,10 @@ def test_a_bare_board_gets_all_that_is_wanted_and_a_second_run_changes_nothing(
         "changes /etc/hosts",
         "sets vm.swappiness = 1",
         "adds cgroup_enable=memory to /boot/firmware/cmdline.txt",
-        "loads the firewall: only SSH and the cluster's own addresses get through",
+        (
+            "loads the firewall: only SSH and the cluster's own addresses get through, and of this"
+            " node's accounts only root, the one that logs in and the cluster's reach them"
+        ),
         f"writes /etc/systemd/system/{GUARD}",
         f"enables and starts {GUARD}",
         "enables and starts systemd-timesyncd.service",

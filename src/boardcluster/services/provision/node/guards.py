@@ -71,9 +71,16 @@ class FirewallKind(FileKind):
     confirmed_later = True
 
     def content(self) -> str:
-        """Return the rules; the port by which we are here stays open, whichever it is."""
+        """Return the rules; the port by which we are here stays open, whichever it is.
+
+        Users are numbers in them: a name that cannot be looked up early in the start of the node
+        would keep the whole file from being loaded.
+        """
         route = ssh_connection()
-        return super().content().replace("SSH_PORT", str(route[1] if route else SSH_PORT))
+        service = _number_of(self.resource["service_user"])
+        trusted = dict.fromkeys(["0", service, os.environ.get("SUDO_UID", "0")])
+        rules = super().content().replace("SSH_PORT", str(route[1] if route else SSH_PORT))
+        return rules.replace("SERVICE_USER", service).replace("TRUSTED_USERS", ", ".join(trusted))
 
     def listing(self) -> str:
         """Return a digest of the loaded rules without counters; empty if there is no table."""
@@ -97,7 +104,12 @@ class FirewallKind(FileKind):
         self.refuse_to_lock_out()
         opened = ", ".join(self.resource["open_ports"])
         through = f"SSH, {opened} and the cluster's" if opened else "SSH and the cluster's"
-        words = f"loads the firewall: only {through} own addresses get through"
+        words = f"loads the firewall: only {through} own addresses get through, and of"
+        words += (
+            " this node's accounts only root, the one that logs in and the cluster's reach them"
+        )
+        if self.resource["egress"] == "members":
+            words += "; daemons and jobs reach nothing but members"
         if cut := self.cut_off():
             words += f"; it closes {', '.join(cut)} to others (open_ports leaves a port open)"
         if _forwards():
@@ -209,6 +221,14 @@ class FirewallKind(FileKind):
         if self.listing():
             insist(["nft", "delete", "table", *TABLE])
         return super().undo()
+
+
+def _number_of(user: str) -> str:
+    """Return a user's number; the name while there is no such user yet, as in a dry run."""
+    try:
+        return str(pwd.getpwnam(user).pw_uid)
+    except KeyError:
+        return user
 
 
 def ssh_connection() -> tuple[str, int] | None:
