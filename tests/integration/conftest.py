@@ -46,7 +46,7 @@ WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 LONGEST_FIRST = (
     *("test_boards_cluster", "test_campaign", "test_cluster", "test_variants", "test_tune"),
     *("test_survival", "test_labs", "test_faults", "test_tutorial", "test_local", "test_starts"),
-    *("test_settings", "test_python", "test_watch_performance"),
+    *("test_settings", "test_python", "test_services"),
 )
 """Modules that take minutes. Side by side they begin first, so that none is left to end alone."""
 

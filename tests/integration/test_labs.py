@@ -36,6 +36,9 @@ SHEETS = (
 )
 """In this order the cluster is seldom started anew: 2 ends with another one in memory."""
 
+LONG = ("2-disk-or-processor",)
+"""Four minutes, for runs on two clusters one after the other."""
+
 QUICKER = {
     "1-speed-up": {
         "run examples/labs/speed-up.toml": (
@@ -157,7 +160,10 @@ def test_every_sheet_is_run() -> None:
 
 
 @pytest.mark.usefixtures("fetched")  # once for all users of this machine
-@pytest.mark.parametrize("sheet", SHEETS)
+@pytest.mark.parametrize(
+    "sheet",
+    [pytest.param(name, marks=pytest.mark.soak) if name in LONG else name for name in SHEETS],
+)
 def test_a_lab_shows_what_its_sheet_says(sheet: str, student: Student) -> None:
     markdown = (LABS / f"{sheet}.md").read_text()
     blocks = console_blocks(markdown)

@@ -37,6 +37,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.needs_root
+@pytest.mark.soak
 def test_a_slow_setting_leaves_the_limits_and_is_named(up: Cli, file: Path, tmp_path: Path) -> None:
     watch = ("watch-performance", str(file))
     for _ in range(ROUNDS_MOST):  # a run of which nothing is known is no part of a baseline
