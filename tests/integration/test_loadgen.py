@@ -98,12 +98,13 @@ def test_right_answers_are_counted_with_their_bytes(program: str, plan: Path) ->
         (whole(BODY[:500] + b"\xff" + BODY[501:]), "body", "byte 500 is 0xff, expected 0x64"),
         (whole(BODY[:-1]), "body", "999 bytes long, expected 1000"),
         (whole(BODY + b"x"), "body", "1001 bytes long, expected 1000"),
+        (whole(BODY) + b"xy", "body", "/pages/1000-0: 2 bytes after its end"),
         (whole(b""), "body", "0 bytes long, expected 1000"),
         (whole(b"busy", "503 Service Unavailable"), "status", "status 503"),
         (b"HTTP/1.1 200 OK\r\n\r\n", "closed", "an answer without a length"),
         (b"", "closed", "the connection was closed"),
     ],
-    ids=["changed", "short", "long", "empty", "status", "no length", "closed"],
+    ids=["changed", "short", "long", "more", "empty", "status", "no length", "closed"],
 )
 def test_what_is_wrong_is_counted_by_its_kind(
     program: str, plan: Path, answer: bytes, kind: str, words: str
@@ -151,27 +152,46 @@ def test_a_pause_of_the_server_is_in_the_latency_of_all_that_was_due_meanwhile(
     assert found.seconds >= 2.9
 
 
-@pytest.mark.parametrize("limits", ["-Sn 40", "-n 40"], ids=["soft", "hard"])
-def test_few_open_files_mean_fewer_connections_and_no_failure(
-    program: str, plan: Path, limits: str
-) -> None:
+def limited(program: str, limits: str, *words: str) -> list[str]:
+    return ["sh", "-c", f'ulimit {limits} && exec "$@"', "sh", program, *words]
+
+
+@pytest.mark.parametrize(
+    ("limits", "loop"),
+    [("-Sn 40", "requests=600"), ("-n 40", "rate=600")],
+    ids=["soft", "hard, open loop"],
+)
+def test_few_open_files_mean_no_failure(program: str, plan: Path, limits: str, loop: str) -> None:
     out = plan.with_name("result.json")
     with answering(lambda _: whole(BODY)) as port:
-        words = [f"plan={plan}", f"out={out}", "connections=60", "requests=600"]
-        command = ["sh", "-c", f'ulimit {limits} && exec "$@"', "sh", program, "run", *words]
-        subprocess.run([*command, f"target=127.0.0.1:{port}"], check=True, timeout=120)
+        words = [f"plan={plan}", f"out={out}", "connections=60", loop, "seconds=1"]
+        command = limited(program, limits, "run", *words, f"target=127.0.0.1:{port}")
+        subprocess.run(command, check=True, timeout=120)
     found = read_result(out.read_text(), phase="load")
     assert (found.good, found.failed) == (600, 0)
     used = json.loads(out.read_text())["connections"]
     assert used <= 24 if limits == "-n 40" else used == 60
 
 
-def test_the_null_server_serves_what_the_plan_says(program: str, plan: Path) -> None:
+def test_a_closed_loop_with_fewer_connections_than_asked_is_refused(
+    program: str, plan: Path
+) -> None:
+    out = plan.with_name("result.json")
+    words = ["run", f"plan={plan}", f"out={out}", "connections=60", "requests=600"]
+    command = limited(program, "-n 40", *words, "target=127.0.0.1:1")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "60 connections are more than the 24 that the limit of open files allows" in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("limits", ["-n 4096", "-Sn 40"], ids=["many files", "soft limit"])
+def test_the_null_server_serves_what_the_plan_says(program: str, plan: Path, limits: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen([program, "serve", f"plan={plan}", f"port={port}"])
+    server = subprocess.Popen(limited(program, limits, "serve", f"plan={plan}", f"port={port}"))
     try:
-        found = loaded(program, plan, port, "connections=8", "requests=500", "wait=30")
+        found = loaded(program, plan, port, "connections=60", "requests=500", "wait=30")
     finally:
         server.terminate()
         server.wait()

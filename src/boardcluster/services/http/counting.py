@@ -16,7 +16,7 @@ import urllib.request
 __all__ = ["balancer", "server"]
 
 TIMEOUT_SECONDS = 10.0
-NUMBERS = ("req_tot", "hrsp_2xx", "hrsp_5xx", "econ", "wretr", "wredis", "chkdown", "downtime")
+NUMBERS = ("req_tot", "hrsp_2xx", "chkdown")
 
 
 def balancer(folder: str) -> dict[str, dict[str, object]]:

@@ -177,13 +177,18 @@ def _look(live: LiveCluster) -> dict[str, bool]:
     return {name: "root" in rows for name, rows in said.items()}
 
 
+def _ports_of(live: LiveCluster, node: NodeSpec) -> list[int]:
+    """Return the ports of the parts that a node has."""
+    names = [
+        *(("http-server",) if node in live.spec.workers else ()),
+        *(("http-balancer", "http-null") if node == live.spec.master else ()),
+    ]
+    return [FARM_PORTS[name] for name in names]
+
+
 def _check_ports(live: LiveCluster) -> None:
     for node in live.spec.nodes:
-        names = [
-            *(("http-server",) if node in live.spec.workers else ()),
-            *(("http-balancer", "http-null") if node == live.spec.master else ()),
-        ]
-        taken = listening(live.remotes[node.name], [FARM_PORTS[name] for name in names])
+        taken = listening(live.remotes[node.name], _ports_of(live, node))
         if taken:
             raise AddressError(
                 f"on node {node.name} another program already listens on port "
@@ -228,6 +233,8 @@ def _configure(
             )
             haproxy = (_HAPROXY, "-db", "-C", folder, "-f", f"{folder}/haproxy.cfg")
             own["http-balancer"] = (*marked, "sh", "-c", _BESIDE, "farm", *haproxy)
+        # A fault of an earlier run must not be taken for one of this.
+        remote.run(["sh", "-c", 'rm -f "$0"/fault-*.json', folder])
         remote.run(["mkdir", "-p", f"{folder}/temporary"])
         with tempfile.TemporaryDirectory(prefix="boardcluster-") as drafts:
             for name, text in texts.items():
@@ -309,14 +316,16 @@ def _end(live: LiveCluster, tag: str) -> list[str]:
                 grace_seconds=grace_seconds,
                 timeout_seconds=grace_seconds + _ASK_SECONDS * live.layout.dilation,
             )
-            ports = [FARM_PORTS["http-server"], FARM_PORTS["http-balancer"]]
-            closed = wait_until(
-                lambda: not listening(remote, ports),
+            ports = _ports_of(live, node)
+            taken = wait_until(
+                lambda: listening(remote, ports),
+                ready=lambda found: not found,
                 timeout_seconds=2 * grace_seconds,
                 poll_seconds=_POLL_SECONDS,
             )
-            if not closed:
-                left.append(f"{node.name}: something still listens on {ports[0]} or {ports[1]}")
+            if taken:
+                words = ", ".join(map(str, taken))
+                left.append(f"{node.name}: something still listens on port {words}")
         except BoardclusterError as error:
             left.append(f"{node.name}: {error.message}")
 

@@ -16,7 +16,16 @@ import time
 import urllib.request
 from typing import Any
 
-__all__ = ["POLL_SECONDS", "children_of", "kill", "link", "main", "requests_of", "start"]
+__all__ = [
+    "POLL_SECONDS",
+    "children_of",
+    "kill",
+    "link",
+    "main",
+    "requests_of",
+    "start",
+    "take_down",
+]
 
 POLL_SECONDS = 0.02
 
@@ -74,6 +83,17 @@ def link(device: str, state: str) -> None:
     subprocess.run(["ip", "link", "set", "dev", device, state], check=True)
 
 
+def take_down(device: str, down_seconds: float) -> None:
+    """Have a link down for so long. It comes up again, also if we are told to end meanwhile."""
+    try:
+        link(device, "down")
+        time.sleep(down_seconds)
+    finally:
+        former = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        link(device, "up")
+        signal.signal(signal.SIGTERM, former)
+
+
 def main(asked: dict[str, Any]) -> None:
     """Wait, take away, wait, bring back; write down when."""
     with open(asked["command"]) as stream:
@@ -92,15 +112,11 @@ def main(asked: dict[str, Any]) -> None:
     times = {"down_unix": time.time()}
     if asked["kind"] == "kill":
         kill(asked["pid_file"])
-    else:
-        link(asked["device"], "down")
-    try:
+        # If we are told to end here, so is the farm: a server of ours would be in the next one's way.
         time.sleep(asked["down_seconds"])
-    finally:
-        if asked["kind"] == "kill":
-            start(argv, asked["log"])
-        else:
-            link(asked["device"], "up")
+        start(argv, asked["log"])
+    else:
+        take_down(asked["device"], asked["down_seconds"])
     times["up_unix"] = time.time()
     while requests_of(asked["status"]) < 0:
         time.sleep(POLL_SECONDS)
@@ -111,5 +127,5 @@ def main(asked: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that what is down comes up again
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that a link comes up again
     main(json.loads(sys.argv[1]))

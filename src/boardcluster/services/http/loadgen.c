@@ -311,10 +311,15 @@ static bool take(Connection *c, const char *data, size_t count)
         if (!c->expected)
             hold_against(c, data, 0);
     }
-    if (count > c->expected - c->got)
-        count = c->expected - c->got;
-    if (count)
-        hold_against(c, data, count);
+    size_t left = c->expected - c->got, surplus = count > left ? count - left : 0;
+    if (count > surplus)
+        hold_against(c, data, count - surplus);
+    if (surplus && c->right_status && !c->wrong) {
+        c->wrong = true;
+        if (!first_wrong[0])
+            snprintf(first_wrong, sizeof first_wrong, "%s: %zu bytes after its end", c->page->path,
+                     surplus);
+    }
     if (c->got < c->expected)
         return true;
     finish(c);
@@ -609,15 +614,24 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     poller = epoll_create1(EPOLL_CLOEXEC);
     read_plan(plan);
-    if (argc > 1 && !strcmp(argv[1], "serve"))
+    if (argc > 1 && !strcmp(argv[1], "serve")) {
+        within_limits(CONNECTIONS_MOST);
         serve(port);
+    }
     if (*of)
         rate = share * rate_of(of);
     if (rate > 0 && seconds > 0)
         requests = (uint64_t)(rate * seconds);
     if (!target_count || !requests || connections_most < 1 || connections_most > CONNECTIONS_MOST)
         die("nothing to do", "targets, requests or connections are missing or too many");
-    connections_most = within_limits(connections_most);
+    int allowed = within_limits(connections_most);
+    if (rate <= 0 && allowed < connections_most) {
+        fprintf(stderr, "loadgen: %d connections are more than the %d that the limit of open files "
+                "allows: raise it (ulimit -Hn), or use fewer connections\n", connections_most,
+                allowed);
+        exit(1);
+    }
+    connections_most = allowed;
     if (wait > 0)
         await(now() + (int64_t)(wait * SECOND));
     run(out, connections_most, requests, rate, seed, (int64_t)(timeout * SECOND));

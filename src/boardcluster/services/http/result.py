@@ -21,7 +21,7 @@ class LoadResult:
     """What one run of the load generator came to."""
 
     requests: int
-    """Requests that were to be made, each of which was answered or failed."""
+    """Requests that came to an end: answers that were right, and all that failed."""
     sent: int
     """Requests that left; one that found no connection never did."""
     good: int

@@ -31,6 +31,9 @@ _BUSY_SHARE = 0.9
 _NULL_LEAD = 1.25
 """So many times what the farm serves, the client must make of a server that does nothing."""
 
+_SKEW_SECONDS = 60.0
+"""So much the clocks of two nodes may differ, so that a fault still belongs to its phase."""
+
 _PERCENTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 _HINT = "see the attempt's folder"
 _METHOD = (
@@ -66,6 +69,8 @@ class FarmRun:
     """By phase, what the fault wrote down; empty texts where it never ended."""
     results: Mapping[str, str]
     """By phase, what the client wrote."""
+    requests: Mapping[str, int]
+    """By phase that is a closed loop, how many requests it was to make."""
     seeds: Mapping[str, int]
     """By phase, where the sequence of its requests starts."""
     before: str
@@ -86,6 +91,7 @@ def prove(run: FarmRun) -> Proof:
         _check_bodies(run, name, result)
     before, after = read_counts(run.before), read_counts(run.after)
     _check_counts(run, results, before, after)
+    _check_stayed(run, before, after)
     _check_client(results)
     figures = _figures(results)
     if run.fault is not PlannedFault.NONE:
@@ -122,6 +128,11 @@ def _check_bodies(run: FarmRun, name: str, result: LoadResult) -> None:
             f"{name}: {result.failed} of {result.requests} requests failed ({kinds}); first "
             f"{result.first_error}",
             hint="see the servers' logs under the cluster's folder, nodes/*/logs/http-*.log",
+        )
+    asked = run.requests.get(name, result.requests)
+    if result.requests != asked:
+        raise VerificationError(
+            f"{name}: the client made {result.requests} requests instead of {asked}", hint=_HINT
         )
     expected = expected_bytes(run.pages, seed=run.seeds[name], requests=result.requests)
     if result.body_bytes > expected or (not result.failed and result.body_bytes != expected):
@@ -191,6 +202,20 @@ def _check_client(results: Mapping[str, LoadResult]) -> None:
             )
 
 
+def _check_stayed(run: FarmRun, before: FarmCounts, after: FarmCounts) -> None:
+    """Refuse a measurement in which the balancer was without a server that nobody took away."""
+    lost = run.fault is not PlannedFault.NONE
+    for name in run.workers[:-1] if lost else run.workers:
+        times = after.noticed[name] - before.noticed[name]
+        states = (before.status[name], after.status[name])
+        if times or not all(state.startswith("UP") for state in states):
+            raise VerificationError(
+                f"the server on {name} was not in the balancer all the time: found down {times} "
+                f"times, {states[0]} before and {states[1]} after",
+                hint="see the servers' logs under the cluster's folder, nodes/*/logs/http-*.log",
+            )
+
+
 def _check_noticed(run: FarmRun, before: FarmCounts, after: FarmCounts) -> None:
     name = run.workers[-1]
     if after.noticed[name] == before.noticed[name]:
@@ -200,7 +225,7 @@ def _check_noticed(run: FarmRun, before: FarmCounts, after: FarmCounts) -> None:
         )
     if not after.status[name].startswith("UP"):
         raise VerificationError(
-            f"the balancer does not have the server on {name} again: {after.status[name]}",
+            f"the balancer has not taken the server on {name} back: {after.status[name]}",
             hint="set a larger webserve.seconds; see the server's log on that node",
         )
 
@@ -215,6 +240,13 @@ def _fault_figures(run: FarmRun, results: Mapping[str, LoadResult]) -> dict[str,
                 "webserve.down_seconds",
             )
         times, result = read_fault(text), results[name]
+        late = times.down_unix - result.began_unix
+        if not -_SKEW_SECONDS <= late <= result.seconds + _SKEW_SECONDS:
+            raise VerificationError(
+                f"{name}: the fault came {late:.1f} s after the phase began, which took "
+                f"{result.seconds:.1f} s",
+                hint="set the clocks of the nodes; `boardcluster doctor` compares them",
+            )
         figures |= {
             f"{name}_failed_requests".replace(" ", "_"): float(result.failed),
             f"{name}_server_away_seconds".replace(" ", "_"): times.answers_unix - times.down_unix,
@@ -233,7 +265,7 @@ def _figures(results: Mapping[str, LoadResult]) -> dict[str, float]:
     most = results["saturation"]
     figures = {
         "requests_per_second": most.requests_per_second,
-        "timed_requests": float(most.requests),
+        "timed_requests": float(most.good),
     }
     if "direct" in results:
         direct = results["direct"].requests_per_second

@@ -34,7 +34,7 @@ from boardcluster.workloads.base import (
     Workload,
     number_parameter,
 )
-from boardcluster.workloads.webserve.pages import Page, pages_of, write_pages
+from boardcluster.workloads.webserve.pages import COPIES, Page, pages_of, write_pages
 from boardcluster.workloads.webserve.proof import SHARES, FarmRun, load_name, prove
 
 __all__ = ["WORKLOAD"]
@@ -133,9 +133,12 @@ class _WebServe(Workload):
 
     def check(self, spec: JobSpec) -> None:
         largest = parse_size(spec.parameters["largest_page"])
-        if largest > spec.worker_memory_bytes // 4:
+        # At the null server two programs of one node hold all of them.
+        held = 2 * COPIES * largest
+        if held > spec.worker_memory_bytes // 4:
             raise CapacityError(
-                f"a page of {format_bytes(largest)} is more than a quarter of a worker's "
+                f"{COPIES} pages of {format_bytes(largest)} in two programs at once, "
+                f"{format_bytes(held)}, are more than a quarter of a worker's "
                 f"{format_bytes(spec.worker_memory_bytes)}, beside the cluster's daemons",
                 hint="set a smaller webserve.largest_page, or give the nodes more memory",
             )
@@ -200,6 +203,7 @@ class _WebServe(Workload):
                     for name, outcome in outcomes.items()
                     if _RESULT in outcome.results
                 },
+                requests=_closed_requests(asked.requests),
                 seeds={name: _seed(name) for name in outcomes},
                 before=start_of(outcomes["counts before"].stdout),
                 after=start_of(outcomes["counts after"].stdout),
@@ -233,6 +237,15 @@ def _fault_record(folder: str, phase: str) -> str:
     return f"{folder}/fault-{phase.replace(' ', '-')}.json"
 
 
+def _closed_requests(timed: int) -> dict[str, int]:
+    """Return how many requests each phase that is a closed loop makes."""
+    return {
+        "warm-up": max(100, timed // _WARM_SHARE),
+        "saturation": timed,
+        **dict.fromkeys(("direct", "null server"), max(100, timed // _DIRECT_SHARE)),
+    }
+
+
 def _seed(name: str) -> int:
     """Return where the sequence of a phase's requests starts: no two phases ask for the same."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6])
@@ -252,11 +265,10 @@ class _Phases:
 
     def all(self) -> list[Phase]:
         """Return them in order; only the requests of "saturation" are measured."""
-        asked = self._asked
         phases = [
-            self._closed("warm-up", requests=max(100, asked.requests // _WARM_SHARE)),
+            self._closed("warm-up"),
             self._counts("counts before"),
-            self._closed("saturation", requests=asked.requests, aside=False, fault=True),
+            self._closed("saturation", aside=False, fault=True),
         ]
         shares: tuple[int, ...] = SHARES
         if self._spec.fault is PlannedFault.NONE:
@@ -264,8 +276,7 @@ class _Phases:
                 target_of(self._live.layout, worker, "http-server")
                 for worker in self._live.spec.workers
             )
-            requests = max(100, asked.requests // _DIRECT_SHARE)
-            phases.append(self._closed("direct", requests=requests, targets=servers))
+            phases.append(self._closed("direct", targets=servers))
         else:
             shares = (_FAULT_SHARE,)
         phases += [self._open(share) for share in shares]
@@ -284,11 +295,11 @@ class _Phases:
         self,
         name: str,
         *,
-        requests: int,
         targets: tuple[str, ...] = (),
         aside: bool = True,
         fault: bool = False,
     ) -> Phase:
+        requests = _closed_requests(self._asked.requests)[name]
         options = (f"connections={self._asked.connections}", f"requests={requests}")
         # A quarter of the worker's share is served before the fault.
         after = requests // len(self._live.spec.workers) // 4
@@ -324,7 +335,7 @@ class _Phases:
         plan, port = f"plan={self._folder}/plan", FARM_PORTS["http-null"]
         options = (
             f"connections={self._asked.connections}",
-            f"requests={max(100, self._asked.requests // _DIRECT_SHARE)}",
+            f"requests={_closed_requests(self._asked.requests)['null server']}",
         )
         return Phase(
             name="null server",

@@ -41,11 +41,21 @@ def result(name: str, *, good: int = 100, rate: float = 100.0, **errors: int) ->
 
 
 def counts(
-    asked: int, passed: list[int], served: list[int], *, down: int = 0, status: str = "UP"
+    asked: int,
+    passed: list[int],
+    served: list[int],
+    *,
+    down: int = 0,
+    status: str = "UP",
+    whose: str = "worker2",
 ) -> str:
     names = ("worker1", "worker2")
     servers = {
-        name: {"hrsp_2xx": count, "chkdown": down if name == "worker2" else 0, "status": status}
+        name: {
+            "hrsp_2xx": count,
+            "chkdown": down if name == whose else 0,
+            "status": status if name == whose else "UP",
+        }
         for name, count in zip(names, passed, strict=True)
     }
     row = {
@@ -67,6 +77,7 @@ def run(**changes: Any) -> FarmRun:
         fault=PlannedFault.NONE,
         fault_texts={},
         results=results,
+        requests={name: 100 for name in ("saturation", "direct", "null server")},
         seeds=SEEDS,
         before=counts(10, [5, 5], [6, 6]),
         # 500 through the balancer, 50 more straight to each server, and the count itself.
@@ -82,6 +93,7 @@ def faulted(**changes: Any) -> FarmRun:
     results["null server"] = json.dumps(result("null server", rate=1000.0))
     times = json.dumps({"down_unix": 999.0, "up_unix": 1000.0, "answers_unix": 1000.1})
     whole = run(
+        requests={"saturation": 104, "null server": 100},
         fault=PlannedFault.KILL,
         fault_texts=dict.fromkeys(names, times),
         results=results,
@@ -124,6 +136,10 @@ def changed(name: str, **values: Any) -> dict[str, str]:
             {**run().results, load_name(75): json.dumps(result(load_name(75), good=98, status=2))},
             r"load 75 percent: 2 of 100 requests failed \(2 status\); first .*status 503",
         ),
+        (
+            {**run().results, "direct": json.dumps(result("direct", good=98))},
+            "direct: the client made 98 requests instead of 100",
+        ),
         (changed("saturation", body_bytes=12), "saturation: 100 requests brought 12 bytes"),
         (changed("saturation", cpu_seconds=0.95), "saturation: the client took 0.95 of a core"),
         (
@@ -131,7 +147,7 @@ def changed(name: str, **values: Any) -> dict[str, str]:
             "the client may be what limits the farm",
         ),
     ],
-    ids=["body", "failed", "bytes", "busy client", "slow client"],
+    ids=["body", "failed", "requests", "bytes", "busy client", "slow client"],
 )
 def test_what_the_client_saw_and_must_not_is_refused(results: dict[str, str], words: str) -> None:
     with pytest.raises(VerificationError, match=words):
@@ -149,19 +165,36 @@ def test_what_the_client_saw_and_must_not_is_refused(results: dict[str, str], wo
             counts(510, [255, 254], [307, 306]),
             "got 500 right answers, and the balancer passed on 499",
         ),
+        (
+            counts(510, [255, 255], [307, 307], down=1),
+            "server on worker2 was not in the balancer all the time: found down 1 times, UP before",
+        ),
+        (
+            counts(510, [255, 255], [307, 307], status="UP", whose="worker1", down=2),
+            "server on worker1 was not in the balancer all the time: found down 2 times",
+        ),
+        (
+            counts(510, [255, 255], [307, 307], status="DOWN"),
+            "worker2 was not in the balancer .* UP before and DOWN after",
+        ),
         (counts(510, [255, 255], [307, 308]), "the server on worker2 counted 301 requests"),
         ("{}", "the counts of the farm cannot be read"),
     ],
-    ids=["asked", "passed", "served", "unreadable"],
+    ids=["asked", "passed", "lost", "lost first", "away", "served", "unreadable"],
 )
 def test_counts_that_differ_are_refused(after: str, words: str) -> None:
     with pytest.raises(VerificationError, match=words):
         prove(run(after=after))
 
 
+FORMER = json.dumps({"down_unix": 500.0, "up_unix": 502.0, "answers_unix": 502.1})
+"""Of a run before this one."""
+
+
 def test_a_fault_is_told_with_its_failures_and_its_end() -> None:
     figures = prove(faulted()).figures
 
+    assert figures["timed_requests"] == 100.0  # what energy and price are divided by
     assert figures["saturation_failed_requests"] == 4.0
     assert figures["saturation_server_away_seconds"] == pytest.approx(1.1)
     # The last failure was in the second tenth of a second after 1000.
@@ -174,12 +207,20 @@ def test_a_fault_is_told_with_its_failures_and_its_end() -> None:
         ({"after": counts(218, [130, 85], [132, 3])}, "never noticed that the server on worker2"),
         (
             {"after": counts(218, [130, 85], [132, 3], down=2, status="DOWN")},
-            "does not have the server on worker2 again: DOWN",
+            "has not taken the server on worker2 back: DOWN",
         ),
         ({"after": counts(218, [130, 85], [133, 3], down=2)}, "the server on worker1 counted"),
+        (
+            {"after": counts(218, [130, 85], [132, 3], down=1, whose="worker1")},
+            "the server on worker1 was not in the balancer all the time",
+        ),
+        (
+            {"fault_texts": dict.fromkeys(faulted().fault_texts, FORMER)},
+            r"saturation: the fault came -500.0 s after the phase began, which took 1.0 s",
+        ),
         ({"fault_texts": {"saturation": "", load_name(50): ""}}, "was over before the fault"),
     ],
-    ids=["unnoticed", "away", "counts of the other", "too short"],
+    ids=["unnoticed", "away", "counts of the other", "the other", "former", "too short"],
 )
 def test_a_fault_that_did_not_pass_as_it_must_is_refused(
     changes: dict[str, Any], words: str
