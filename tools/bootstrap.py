@@ -73,6 +73,12 @@ SERVICES = ("nginx", "haproxy")
 NO_START = Path("/usr/sbin/policy-rc.d")
 """Debian's packages start no service while this program says 101 (invoke-rc.d(8))."""
 
+NO_START_TEXT = """\
+#!/bin/sh
+# Written by boardcluster's tools/bootstrap.py while it installs packages; it removes it afterwards.
+exit 101
+"""
+
 TEST_PROGRAMS = {
     "sshd": "openssh-server",
     "sudo": "sudo",
@@ -164,6 +170,7 @@ def system(*, dev: bool) -> None:
     """Install missing Debian packages."""
     if sys.version_info < (3, 11):  # noqa: UP036  this file is what tells older ones
         fail(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
+    remove_leftover()
     if os.geteuid() != 0:
         allow_namespaces(quiet=True)
     path = search_path()
@@ -209,7 +216,8 @@ def install(asroot: list[str], apt: list[str], missing: list[str]) -> None:
     keeps_off = bool(services) and not NO_START.exists()
     if keeps_off:
         asked = [*asroot, "tee", str(NO_START)]
-        subprocess.run(asked, input=b"#!/bin/sh\nexit 101\n", stdout=subprocess.DEVNULL, check=True)
+        text = NO_START_TEXT.encode()
+        subprocess.run(asked, input=text, stdout=subprocess.DEVNULL, check=True)
         subprocess.run([*asroot, "chmod", "755", str(NO_START)], check=True)
     try:
         command = [*apt, "install", "-y", "--no-install-recommends", *missing]
@@ -220,6 +228,14 @@ def install(asroot: list[str], apt: list[str], missing: list[str]) -> None:
     finally:
         if keeps_off:
             subprocess.run([*asroot, "rm", "-f", str(NO_START)], check=True)
+
+
+def remove_leftover() -> None:
+    """Let services of the system start again, if an earlier run of ours was killed."""
+    if NO_START.is_file() and NO_START.read_text(errors="replace") == NO_START_TEXT:
+        say(f"removing {NO_START}, which an earlier run left behind: no service could start")
+        asroot = [] if os.geteuid() == 0 else ["sudo"]
+        subprocess.run([*asroot, "rm", "-f", str(NO_START)], check=True)
 
 
 def venv(*, dev: bool) -> None:

@@ -55,7 +55,7 @@ def render_firewall(
 
     SSH_PORT in it is replaced on the node by the port by which it is reached, so that no firewall
     can lock us out; SERVICE_USER by the number of the user who runs the cluster, and TRUSTED_USERS
-    by root's, that one's and the number of the user who logs in. What a node forwards is not
+    by root's, that one's, the number of the user who logs in and apt's. What a node forwards is not
     touched, nor what it asks for beyond the members, except by the service user.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from boardcluster.cluster.state import LiveState
-from boardcluster.errors import AddressError, HostError
+from boardcluster.errors import AddressError, HostError, RemoteError
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services.http.farm import put_pages, serving, target_of
@@ -77,6 +77,33 @@ def test_a_port_in_use_is_named_before_anything_starts(live: LiveCluster) -> Non
 
     with pytest.raises(AddressError, match=r"on node worker1 another program .* port 8001"):
         start(live)
+
+
+def test_faults_of_earlier_runs_are_removed_and_what_stays_is_looked_for_where_it_may_be(
+    live: LiveCluster,
+) -> None:
+    wanted = {"master": [8000, 8002], "worker1": [8001], "worker2": [8001]}
+    for name in wanted:
+        remote, folder = node(live, name), f"/nodes/{name}/http"
+        remote.tell_node_agent("listening", [])
+        remote.tell_node_agent("end_marked", None)
+        remote.tell("sh", "-c", 'rm -f "$0"/fault-*.json', folder)
+        remote.tell("id", "-u", stdout="1000\n")
+        remote.tell("mkdir", "-p", f"{folder}/temporary")
+        files = (
+            ["haproxy.cfg"] if name == "master" else ["nginx.conf", "compute.js", "command.json"]
+        )
+        remote.tell("chmod", "644", *(f"{folder}/{file}" for file in files))
+
+    with pytest.raises(RemoteError, match="was not told about: node_agent start"):
+        start(live)
+
+    for name, ports in wanted.items():
+        assert ("sh", "-c", 'rm -f "$0"/fault-*.json', f"/nodes/{name}/http") in node(
+            live, name
+        ).calls
+        asked = [row["ports"] for row in node(live, name).requests if row["do"] == "listening"]
+        assert asked == [ports, ports]  # before and after
 
 
 def test_pages_that_are_there_are_not_copied_again(live: LiveCluster, tmp_path: Path) -> None:

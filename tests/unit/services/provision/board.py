@@ -4,6 +4,7 @@ Everything the node-side program does to files it does for real, in that folder.
 """
 
 import os
+import pwd
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,9 +88,11 @@ class Board:
         monkeypatch.setattr(manifest, "LOCK_SECONDS_MOST", 1.0)
         monkeypatch.setattr(guards, "ssh_connection", lambda: (self.peer, 2222))
         monkeypatch.setattr(guards, "start_alone", self.guards.append)
-        monkeypatch.setattr(
-            owners, "pwd", SimpleNamespace(getpwnam=lambda name: self.users_too()[name])
-        )
+        users = SimpleNamespace(getpwnam=lambda name: self.users_too()[name], getpwuid=pwd.getpwuid)
+        for module in (owners, guards):
+            monkeypatch.setattr(module, "pwd", users)
+        for name in ("SUDO_USER", "SUDO_UID"):
+            monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(
             owners,
             "grp",

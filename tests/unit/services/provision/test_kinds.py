@@ -458,10 +458,18 @@ def test_users_of_the_rules_are_numbers(board: Board, monkeypatch: pytest.Monkey
     users = {"boardcluster": SimpleNamespace(pw_uid=998)}
     monkeypatch.setattr(guards, "pwd", SimpleNamespace(getpwnam=users.__getitem__))
     monkeypatch.setenv("SUDO_UID", "1000")
+    monkeypatch.setenv("SUDO_USER", "ann")
     own = replace(TABLE, content="SERVICE_USER TRUSTED_USERS\n", egress=Egress.MEMBERS)
     (words,) = board.words("apply", [own])
     assert board.table == "998 0, 998, 1000\n"
+    assert "accounts only root, ann and boardcluster reach the cluster; daemons and jobs" in words
     assert "; daemons and jobs reach nothing but members" in words
+    users["_apt"] = SimpleNamespace(pw_uid=42)  # which asks a proxy on a member for packages
+    (words,) = board.words("apply", [own])
+    assert "only root, ann, boardcluster and _apt reach the cluster" in words
+    assert board.table == "998 0, 998, 1000, 42\n"
+    del users["_apt"]
+    monkeypatch.delenv("SUDO_USER")
     monkeypatch.delenv("SUDO_UID")  # root logs in
     board.words("apply", [own])
     assert board.table == "998 0, 998\n"
@@ -483,7 +491,7 @@ def test_what_the_firewall_closes_is_said_before(board: Board) -> None:
     (words,) = board.words("plan", [TABLE])
     assert "; it closes 53/tcp (dnsmasq), 67/udp (dnsmasq) to others" in words
     (words,) = board.words("plan", [replace(TABLE, open_ports=("53/tcp", "67/udp"))])
-    assert words.startswith("loads the firewall: only SSH, 53/tcp, 67/udp and the cluster's own")
+    assert words.startswith("loads the firewall: others reach SSH, 53/tcp, 67/udp only; of this")
     assert "closes" not in words
 
 

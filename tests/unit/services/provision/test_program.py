@@ -81,8 +81,8 @@ def test_a_bare_board_gets_all_that_is_wanted_and_a_second_run_changes_nothing(
         "sets vm.swappiness = 1",
         "adds cgroup_enable=memory to /boot/firmware/cmdline.txt",
         (
-            "loads the firewall: only SSH and the cluster's own addresses get through, and of this"
-            " node's accounts only root, the one that logs in and the cluster's reach them"
+            "loads the firewall: others reach SSH only; of this board's accounts only root and"
+            " boardcluster reach the cluster"
         ),
         f"writes /etc/systemd/system/{GUARD}",
         f"enables and starts {GUARD}",

@@ -77,7 +77,7 @@ def run(**changes: Any) -> FarmRun:
         fault=PlannedFault.NONE,
         fault_texts={},
         results=results,
-        requests={name: 100 for name in ("saturation", "direct", "null server")},
+        requests=dict.fromkeys(("saturation", "direct", "null server"), 100),
         seeds=SEEDS,
         before=counts(10, [5, 5], [6, 6]),
         # 500 through the balancer, 50 more straight to each server, and the count itself.

@@ -57,6 +57,9 @@ begin again whenever that file has grown: something else on the node is still be
 OWN_USER = "boardcluster"
 """Who runs the cluster's own programs, which its members reach."""
 
+APT_USER = "_apt"
+"""Who fetches packages for apt, from a proxy on a member, too."""
+
 OWN_UDP = (68, 546, 5353)
 """What the rules let through anyway: DHCP's answers and multicast DNS."""
 
@@ -78,7 +81,7 @@ class FirewallKind(FileKind):
         """
         route = ssh_connection()
         service = _number_of(self.resource["service_user"])
-        trusted = dict.fromkeys(["0", service, os.environ.get("SUDO_UID", "0")])
+        trusted = dict.fromkeys(["0", service, os.environ.get("SUDO_UID", "0"), *_apt_number()])
         rules = super().content().replace("SSH_PORT", str(route[1] if route else SSH_PORT))
         return rules.replace("SERVICE_USER", service).replace("TRUSTED_USERS", ", ".join(trusted))
 
@@ -103,11 +106,10 @@ class FirewallKind(FileKind):
             return ""
         self.refuse_to_lock_out()
         opened = ", ".join(self.resource["open_ports"])
-        through = f"SSH, {opened} and the cluster's" if opened else "SSH and the cluster's"
-        words = f"loads the firewall: only {through} own addresses get through, and of"
-        words += (
-            " this node's accounts only root, the one that logs in and the cluster's reach them"
-        )
+        names = ["root", os.environ.get("SUDO_USER", "root"), self.resource["service_user"]]
+        *trusted, last = dict.fromkeys([*names, *([APT_USER] if _apt_number() else [])])
+        words = f"loads the firewall: others reach SSH{f', {opened}' if opened else ''} only; of"
+        words += f" this board's accounts only {', '.join(trusted)} and {last} reach the cluster"
         if self.resource["egress"] == "members":
             words += "; daemons and jobs reach nothing but members"
         if cut := self.cut_off():
@@ -221,6 +223,12 @@ class FirewallKind(FileKind):
         if self.listing():
             insist(["nft", "delete", "table", *TABLE])
         return super().undo()
+
+
+def _apt_number() -> list[str]:
+    """Return apt's number; empty on systems without that account."""
+    number = _number_of(APT_USER)
+    return [number] if number != APT_USER else []
 
 
 def _number_of(user: str) -> str:
