@@ -112,7 +112,7 @@ def main(asked: dict[str, Any]) -> None:
     times = {"down_unix": time.time()}
     if asked["kind"] == "kill":
         kill(asked["pid_file"])
-        # If we are told to end here, so is the farm: a server of ours would be in the next one's way.
+        # Told to end here, we start nothing: the farm ends, too, and the next needs the port.
         time.sleep(asked["down_seconds"])
         start(argv, asked["log"])
     else:

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], di
 
 def sleeping(monkeypatch: pytest.MonkeyPatch, last: Callable[[], None]) -> None:
     """Have no wait take time; the one of the fault does what is given."""
-    monkeypatch.setattr(faulting.time, "sleep", lambda seconds: last() if seconds > 100 else None)
+    monkeypatch.setattr(time, "sleep", lambda seconds: last() if seconds > 100 else None)
 
 
 def test_a_killed_server_is_not_started_by_a_fault_that_is_ended(
