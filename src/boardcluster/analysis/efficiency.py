@@ -53,7 +53,7 @@ __all__ = [
 
 _GIGABYTE_BYTES = 10**9
 _REQUESTS, _REQUEST_RATE = "timed_requests", "requests_per_second"
-"""Figures of a service: what it was asked in the run, and how much of it in a second."""
+"""Figures of a service: its right answers in the run, and how many in a second."""
 
 PRICED_PARTS = ("boards", "media", "supplies", "switch")
 """What a cluster has at least, and so what its price must have."""
