@@ -74,7 +74,7 @@ defaults
     timeout client {idle}
     timeout server {idle}
     timeout http-keep-alive {idle}
-    default-server check inter {check} fall 2 rise 2
+    default-server check inter {check} fall 3 rise 2
 
 frontend farm
     bind {address}:{port} backlog 4096
