@@ -47,6 +47,7 @@ from boardcluster.campaign.watch_rounds import (
     notify_of,
     preview_round,
     run_round,
+    watch_name,
     watch_timer,
 )
 from boardcluster.cluster.folders import (
@@ -410,7 +411,7 @@ class Cluster:
         order = WatchOrder(file=Path(file), baseline=baseline, new=new, tainted=tainted)
         command = notify_command(notify)
         outcome = run_round(self.home, order, cache=self.cache, follow=self._follow)
-        standing = self.watch_standing(file)
+        standing = watch_standing(self.home, outcome.campaign.name)
         failure = notify_of(standing, command) if command and standing.left_now else ""
         return WatchRound(outcome=outcome, standing=standing, notify_failure=failure)
 
@@ -431,8 +432,9 @@ class Cluster:
 
         Raises:
             EmptySelectionError: no round of it was run yet.
+            SpecError: the file is missing or wrong.
         """
-        return watch_standing(self.home, Path(file))
+        return watch_standing(self.home, watch_name(Path(file)))
 
     def write_watch_timer(self, file: AnyPath, calendar: str, *, notify: str = "") -> TimerState:
         """Write a systemd timer of the user's own for ``watch_performance``; nothing is enabled.

@@ -40,6 +40,7 @@ __all__ = [
     "notify_of",
     "preview_round",
     "run_round",
+    "watch_name",
     "watch_timer",
 ]
 
@@ -78,6 +79,20 @@ class WatchedFile:
     """Whether the record is stored already."""
 
 
+def watch_name(file: Path) -> str:
+    """Return the name that the rounds of a campaign file have, wherever the file is now.
+
+    Raises:
+        SpecError: the file is missing or wrong.
+    """
+    return _request(file).spec.name
+
+
+def _request(file: Path) -> CampaignRequest:
+    request = campaign_file(file)
+    return replace(request, spec=replace(request.spec, name=f"{_PREFIX}{request.spec.name}"))
+
+
 def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
     """Read the file and find its watch; changes nothing.
 
@@ -86,9 +101,8 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
         UsageError: it means something else than the rounds so far, or the baseline does not fit.
         StoreError: the record of the watch is damaged.
     """
-    request = campaign_file(order.file)
-    spec = replace(request.spec, name=f"{_PREFIX}{request.spec.name}")
-    request = replace(request, spec=spec)
+    request = _request(order.file)
+    spec = request.spec
     wanted = BASELINE_DEFAULT if order.baseline is None else order.baseline
     if wanted < BASELINE_LEAST:
         raise UsageError(
@@ -127,7 +141,8 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
             "this watch was begun without --tainted",
             hint="leave it out, or begin another baseline with --new --tainted",
         )
-    return WatchedFile(request=request, record=known, is_begun=True)
+    moved = replace(known, file=fresh.file)
+    return WatchedFile(request=request, record=moved, is_begun=True)
 
 
 def _named_factors(spec: CampaignSpec) -> tuple[str, ...]:
@@ -185,7 +200,7 @@ def run_round(home: Path, order: WatchOrder, *, cache: Path, follow: Follower) -
             start, words = _start(store, found, declared)  # 3
         if words:
             follow.line(words)
-        if not found.is_begun:
+        if read_watch(home, found.record.name) != found.record:
             with writing(home):
                 write_watch(home, found.record)  # 4
         request = replace(found.request, start=start)

@@ -23,7 +23,7 @@ from boardcluster.factors import FACTORS
 from boardcluster.records import Campaign, MasterPlacement, Result
 from boardcluster.report.watch_words import cell_words
 from boardcluster.store import Store
-from boardcluster.store.watches import WatchRecord, read_watches
+from boardcluster.store.watches import WatchRecord, read_watch, read_watches
 from boardcluster.units import format_bytes
 
 __all__ = ["watch_standing", "watch_standings"]
@@ -33,20 +33,19 @@ _LOOKED_AT = 20
 """So many rounds before a change, and after it, are looked at for what changed."""
 
 
-def watch_standing(home: Path, file: Path) -> WatchStanding:
-    """Return how the watch of a campaign file stands.
+def watch_standing(home: Path, name: str) -> WatchStanding:
+    """Return how a watch stands, by the name that its rounds have as campaigns.
 
     Raises:
         EmptySelectionError: nothing was watched with it yet.
         StoreError: the store or the record is damaged.
     """
     with Store.open(home, read_only=True) as store:
-        for record in read_watches(home):
-            if record.file == str(file.absolute()):
-                return _standing(store, record)
+        if (record := read_watch(home, name)) is not None:
+            return _standing(store, record)
     raise EmptySelectionError(
-        f"no round of {file} was run on this cluster yet",
-        hint=f"run the first: boardcluster watch-performance {file}",
+        f"no round of {name} was run on this cluster yet",
+        hint="run the first: boardcluster watch-performance FILE",
     )
 
 

@@ -133,6 +133,21 @@ def test_an_edited_file_does_not_go_on_with_the_same_chart(desk: Desk, file: Pat
     assert len(take(desk, file, 20.0, "--new")["watch"]["rounds"]) == 1
 
 
+def test_a_file_that_was_moved_goes_on_with_its_chart(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    moved = file.rename(file.with_name("elsewhere.toml"))
+    done = take(desk, moved, 20.0)["watch"]
+    assert (done["file"], len(done["rounds"])) == (str(moved), 2)
+    assert watch(desk, moved, "--show")["watch"] == done
+
+
+def test_a_file_with_another_campaign_name_is_another_watch(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    file.write_text(file.read_text().replace('"night"', '"other"'))
+    assert take(desk, file, 60.0)["watch"]["name"] == "watch-other"
+    assert watch(desk, file, "--show")["watch"]["name"] == "watch-other"
+
+
 def test_a_comment_changes_nothing(desk: Desk, file: Path) -> None:
     take(desk, file, 20.0)
     file.write_text(f"# every night\n{file.read_text()}")

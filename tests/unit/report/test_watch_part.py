@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_fingerprint
-from tests.unit.report.watched import FILE, store_rounds, watch_record
+from tests.unit.report.watched import NAME, store_rounds, watch_record
 
 from boardcluster.analysis.watched import WatchStanding
 from boardcluster.errors import EmptySelectionError
@@ -18,7 +18,7 @@ STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
 
 
 def standing(home: Path) -> WatchStanding:
-    return watch_standing(home, Path(FILE))
+    return watch_standing(home, NAME)
 
 
 def test_a_slow_round_after_a_new_kernel_is_out_and_says_so(tmp_path: Path) -> None:
