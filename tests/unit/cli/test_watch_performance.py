@@ -325,12 +325,59 @@ def test_a_step_that_cannot_tell_is_measured_again(desk: Desk, file: Path) -> No
     assert step["ratio"]["counts"][0] == len(desk.ran) / 2
 
 
+def test_a_setting_of_the_file_and_of_a_side_is_refused(desk: Desk, file: Path) -> None:
+    file.write_text(f'{file.read_text()}[matrix.settings]\n"{SLOW}" = 500\n')
+    with pytest.raises(UsageError, match=f"the campaign file sets {SLOW} itself"):
+        watch(desk, file, "--bisect", "cluster", f"{SLOW}=9000")
+    assert desk.ran == []
+
+
 def test_where_nothing_differs_it_says_so(desk: Desk, file: Path) -> None:
     desk.seconds = planted
     found = watch(desk, file, "--bisect", "cluster", ",".join(HARMLESS))
     assert found["found"] == []
     assert "is not shown to differ from cluster" in found["words"]
     assert len(desk.ran) == 6
+
+
+def test_the_cell_that_differs_is_followed_where_only_workers_tell_cells_apart(
+    desk: Desk, file: Path
+) -> None:
+    most = len(desk.declared.workers)
+    file.write_text(
+        file.read_text().replace('size = "1 MB"', f'size = "1 MB"\nworkers = [1, {most}]')
+    )
+
+    def on_all(trial: Trial) -> float:
+        return planted(trial) if trial.workers == most else 20.0 + trial.repetition % 3 / 9
+
+    desk.seconds = on_all
+    found = watch(desk, file, "--bisect", "cluster", f"{HARMLESS[0]},{SLOW}=9000")
+    assert [row["key"] for row in found["found"]] == [SLOW]
+    assert [row["cell"].rpartition(", ")[2] for row in found["steps"][:2]] == [
+        "1 worker",
+        f"{most} workers",
+    ]
+    assert {row["cell"] for row in found["steps"][2:]} == {found["steps"][1]["cell"]}
+
+
+def test_a_set_of_which_no_part_can_be_told_is_said_to_be_open(desk: Desk, file: Path) -> None:
+    loud = itertools.cycle([10.0, 90.0, 25.0, 70.0, 15.0])
+
+    def only_together(trial: Trial) -> float:
+        both = SLOW in trial.settings and HARMLESS[0].partition("=")[0] in trial.settings
+        return (
+            60.0 + trial.repetition
+            if both
+            else (20.0 + trial.repetition if len(desk.ran) <= 6 else next(loud))
+        )
+
+    desk.seconds = only_together
+    found = watch(desk, file, "--bisect", "cluster", f"{HARMLESS[0]},{SLOW}=9000")
+    assert len(found["found"]) == 2
+    assert " take " in found["words"]
+    assert "differences together" not in found["words"]
+    assert "2 steps could not tell, so fewer of these may be enough" in found["words"]
 
 
 def test_settings_of_daemons_restart_the_cluster_for_each_run(desk: Desk, file: Path) -> None:
