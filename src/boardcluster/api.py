@@ -45,6 +45,7 @@ from boardcluster.campaign.watch_rounds import (
     check_watch,
     notify_command,
     notify_of,
+    notify_program,
     preview_round,
     run_round,
     watch_name,
@@ -451,9 +452,9 @@ class Cluster:
             HostError: the units cannot be written.
         """
         self.require()
-        notify_command(notify)
+        command = notify_program(notify)
         check_watch(self.home, WatchOrder(file=Path(file)))
-        return write_timer(watch_timer(self.home, self.cache, Path(file), notify=notify), calendar)
+        return write_timer(watch_timer(self.home, self.cache, Path(file), notify=command), calendar)
 
     def remove_watch_timer(self, file: AnyPath) -> TimerState:
         """Disable that timer, and delete its units; without one nothing is done."""

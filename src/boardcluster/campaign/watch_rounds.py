@@ -25,6 +25,7 @@ from boardcluster.errors import HostError, RemoteError, UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.fetch.cache import writing
 from boardcluster.records import CampaignSpec, ClusterSpec
+from boardcluster.redaction import redact
 from boardcluster.remote.gate import run_program
 from boardcluster.services.operation import read_spec
 from boardcluster.services.user_timer import UserTimer
@@ -38,6 +39,7 @@ __all__ = [
     "check_watch",
     "notify_command",
     "notify_of",
+    "notify_program",
     "preview_round",
     "run_round",
     "watch_name",
@@ -233,18 +235,38 @@ def notify_command(text: str) -> tuple[str, ...]:
     """Return a command as the words that are run; none for an empty text.
 
     Raises:
-        UsageError: a quote is not closed, or there is no such program.
+        UsageError: a quote is not closed, or a word is or follows what names a secret: the command
+            stands in a unit file, in messages and in the list of processes.
     """
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"--notify {text!r}: {error}", hint="close the quote") from error
-    if words and shutil.which(words[0]) is None:
+        raise UsageError(f"--notify: {error}", hint="close the quote") from error
+    if redact(words) != words:
         raise UsageError(
-            f"--notify {text!r}: there is no program {words[0]!r}",
-            hint="name one that can be run, with its whole path",
+            f"--notify {words[0]}: one of its arguments looks like a secret, which anybody on this"
+            " machine could read",
+            hint="put the command into a script of your own with mode 700, and name that",
         )
     return words
+
+
+def notify_program(text: str) -> str:
+    """Return a command with the path of its program, which a timer may not find by itself.
+
+    Raises:
+        UsageError: as ``notify_command``, or there is no such program.
+    """
+    words = notify_command(text)
+    if not words:
+        return ""
+    path = shutil.which(words[0])
+    if path is None:
+        raise UsageError(
+            f"--notify: there is no program {words[0]!r}",
+            hint="name one that can be run, with its whole path",
+        )
+    return shlex.join([str(Path(path).absolute()), *words[1:]])
 
 
 def notify_of(standing: WatchStanding, command: Sequence[str]) -> str:
@@ -252,6 +274,8 @@ def notify_of(standing: WatchStanding, command: Sequence[str]) -> str:
 
     It gets the user's environment and a minute. What it does never changes what a round came to.
     """
+    if shutil.which(command[0]) is None:
+        return f"there is no program {command[0]!r}"
     try:
         run_program([*command, standing.notice], env=os.environ, timeout_seconds=_NOTIFY_SECONDS)
     except (HostError, RemoteError) as error:
@@ -265,7 +289,8 @@ def watch_timer(home: Path, cache: Path, file: Path, *, notify: str = "") -> Use
     The file is not read, so that the timer of one that is gone can be removed.
     """
     path, folder = file.absolute(), home.absolute()
-    command = [sys.executable, "-m", "boardcluster", "watch-performance", str(path)]
+    # -P: it runs beside the campaign file, whose folder may hold modules of any name.
+    command = [sys.executable, "-P", "-m", "boardcluster", "watch-performance", str(path)]
     command += ["--home", str(folder), "--cache", str(cache.absolute())]
     command += ["--notify", notify] if notify else []
     kept = {key: os.environ[key] for key in _KEPT if os.environ.get(key)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -183,7 +184,10 @@ def test_another_file_of_that_name_is_told_apart(desk: Desk, file: Path) -> None
         (("--show", "--new"), "--show has no use for --new"),
         (("--show", "--timer", "daily"), "--timer and --show contradict each other"),
         (("--timer", "daily", "--dry-run"), "--timer has no use for --dry-run"),
-        (("--notify", "no-such-program x"), "there is no program 'no-such-program'"),
+        (("--show", "--tainted"), "--show has no use for --tainted"),
+        (("--timer", "daily", "--tainted"), "--timer has no use for --tainted"),
+        (("--timer", "daily", "--notify", "no-such-program x"), "no program 'no-such-program'"),
+        (("--notify", "curl -u me:hunter2 http://x"), "^--notify curl: one of its arguments looks"),
         (("--notify", "echo 'x"), "No closing quotation"),
         (("--bisect", "default", "default"), "do not differ in any property"),
         (("--bisect", "default", "upstraem"), "did you mean 'upstream'"),
@@ -243,6 +247,16 @@ def test_a_notice_that_fails_is_said_and_changes_nothing(desk: Desk, file: Path)
     assert done.standing.out
 
 
+def test_a_program_for_notices_that_is_gone_keeps_no_round_from_running(
+    desk: Desk, file: Path
+) -> None:
+    begin(desk, file)
+    desk.seconds = lambda _: 60.0
+    done = python(desk).watch_performance(file, notify="no-such-program x")
+    assert done.notify_failure == "there is no program 'no-such-program'"
+    assert len(done.standing.rounds) == 6
+
+
 def test_what_a_round_would_run_is_shown_without_a_change(desk: Desk, file: Path) -> None:
     before = desk.files()
     shown = watch(desk, file, "--dry-run")
@@ -257,7 +271,8 @@ def test_a_timer_is_written_for_this_file_and_removed(
     done = watch(desk, file, "--timer", "daily", "--notify", "echo 100%")
     [service] = [text for path, text in done["files"].items() if path.endswith(".service")]
     assert f'"watch-performance" "{file}" "--home" "{desk.home}"' in service
-    assert '"--notify" "echo 100%%"' in service
+    assert f'"--notify" "{shutil.which("echo")} 100%%"' in service
+    assert '"-P" "-m" "boardcluster"' in service
     assert (
         "already"
         in desk("watch-performance", str(file), "--timer", "daily", "--notify", "echo 100%").stdout
