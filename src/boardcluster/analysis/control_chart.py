@@ -132,6 +132,13 @@ class ControlChart:
         return next((row for row in reversed(self.points) if row.value.seconds is not None), None)
 
     @property
+    def silent_since(self) -> int | None:
+        """Number of the first of the last rounds without a value; None where the last has one."""
+        if not self.points or self.points[-1].value.seconds is not None:
+            return None
+        return 1 + (self.latest.number if self.latest else 0)
+
+    @property
     def is_out(self) -> bool:
         """Whether the last round with a value is out of its limits."""
         return self.latest is not None and bool(self.latest.out)

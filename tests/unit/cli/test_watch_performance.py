@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import NOON, make_campaign, make_result
+from tests.builders import NOON, make_campaign, make_measurement, make_result, make_telemetry
 from tests.unit.cli.desk import Desk, bad
 
 import boardcluster as bc
 from boardcluster.campaign.begin import CampaignRequest
 from boardcluster.campaign.life import CampaignOutcome
+from boardcluster.campaign.trial import TrialEnd
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
@@ -27,7 +28,7 @@ from boardcluster.errors import (
     StoreError,
     UsageError,
 )
-from boardcluster.records import Engine, Trial
+from boardcluster.records import AttemptState, Disturbance, Engine, Trial, Verdict
 from boardcluster.services.operation import read_spec
 from boardcluster.store import CampaignSummary
 
@@ -222,6 +223,19 @@ def test_a_failed_run_is_an_error_of_its_own(desk: Desk, file: Path) -> None:
     desk.ends["wordcount"] = bad()
     with pytest.raises(RunError, match="1 of 1 runs have no verified result"):
         desk("watch-performance", str(file))
+
+
+def test_a_round_of_which_no_run_counts_is_an_error(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    heat = Disturbance(cause="throttled", node="worker1", share=0.6, adjustable=False)
+    found = make_measurement(20.0, verdict=Verdict.TAINTED, disturbances=(heat,))
+    desk.ends["wordcount"] = TrialEnd(
+        state=AttemptState.OK, reason="", measurement=found, telemetry=make_telemetry()
+    )
+    with pytest.raises(RunError, match="no run counts since round 2") as caught:
+        desk("watch-performance", str(file))
+    assert caught.value.exit_code == 9
+    assert "no run counts" in desk("watch-performance", str(file), "--show").stdout
 
 
 def test_a_notice_is_sent_once_as_one_argument(desk: Desk, file: Path, tmp_path: Path) -> None:
