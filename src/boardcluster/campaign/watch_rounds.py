@@ -123,6 +123,10 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
         tainted=order.tainted,
     )
     known = read_watch(home, spec.name)
+    if known is not None and not order.new and not _rounds(home, known):
+        # Its first round was refused: what was asked for with it still holds.
+        kept = known.baseline if order.baseline is None else wanted
+        fresh = replace(fresh, baseline=kept, tainted=order.tainted or known.tainted)
     if known is None or order.new or not _rounds(home, known):
         return WatchedFile(request=request, record=fresh, is_begun=False)
     if known.spec_sha256 != fresh.spec_sha256:

@@ -162,9 +162,10 @@ def test_a_file_that_never_ran_may_be_edited(
     with monkeypatch.context() as full:
         full.setattr("boardcluster.campaign.life.free_bytes", lambda _: (0, 0))
         with pytest.raises(CapacityError):
-            watch(desk, file)
+            watch(desk, file, "--baseline", "20")
     file.write_text(file.read_text().replace("1 MB", "2 MB"))
-    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 1
+    done = take(desk, file, 20.0)["watch"]
+    assert (len(done["rounds"]), done["baseline"]) == (1, 20)  # as was asked for at first
 
 
 def test_another_file_of_that_name_is_told_apart(desk: Desk, file: Path) -> None:
