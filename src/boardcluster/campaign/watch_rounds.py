@@ -206,11 +206,17 @@ def run_round(home: Path, order: WatchOrder, *, cache: Path, follow: Follower) -
             start, words = _start(store, found, declared)  # 3
         if words:
             follow.line(words)
-        if read_watch(home, found.record.name) != found.record:
+        before = read_watch(home, found.record.name)
+        if before != found.record:
             with writing(home):
                 write_watch(home, found.record)  # 4
         request = replace(found.request, start=start)
-        return run_campaign(home, request, cache=cache, follow=follow, locked=True)  # 5
+        try:
+            return run_campaign(home, request, cache=cache, follow=follow, locked=True)  # 5
+        finally:
+            if before is not None and not _rounds(home, found.record):
+                with writing(home):  # it was refused, so the earlier baseline is the latest
+                    write_watch(home, before)
 
 
 def _start(store: Store, found: WatchedFile, declared: ClusterSpec) -> tuple[Start, str]:

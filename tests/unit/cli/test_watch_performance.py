@@ -168,6 +168,17 @@ def test_a_file_that_never_ran_may_be_edited(
     assert (len(done["rounds"]), done["baseline"]) == (1, 20)  # as was asked for at first
 
 
+def test_a_new_baseline_that_is_refused_keeps_the_earlier_one(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(desk, file, 20.0)
+    with monkeypatch.context() as full:
+        full.setattr("boardcluster.campaign.life.free_bytes", lambda _: (0, 0))
+        with pytest.raises(CapacityError):
+            watch(desk, file, "--new", "--baseline", "20", "--tainted")
+    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 2
+
+
 def test_another_file_of_that_name_is_told_apart(desk: Desk, file: Path) -> None:
     take(desk, file, 20.0)
     other = file.with_name("other.toml")
