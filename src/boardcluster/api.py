@@ -45,8 +45,10 @@ from boardcluster.campaign.watch_rounds import (
     check_watch,
     notify_command,
     notify_of,
+    notify_program,
     preview_round,
     run_round,
+    watch_name,
     watch_timer,
 )
 from boardcluster.cluster.folders import (
@@ -410,7 +412,7 @@ class Cluster:
         order = WatchOrder(file=Path(file), baseline=baseline, new=new, tainted=tainted)
         command = notify_command(notify)
         outcome = run_round(self.home, order, cache=self.cache, follow=self._follow)
-        standing = self.watch_standing(file)
+        standing = watch_standing(self.home, outcome.campaign.name)
         failure = notify_of(standing, command) if command and standing.left_now else ""
         return WatchRound(outcome=outcome, standing=standing, notify_failure=failure)
 
@@ -431,8 +433,9 @@ class Cluster:
 
         Raises:
             EmptySelectionError: no round of it was run yet.
+            SpecError: the file is missing or wrong.
         """
-        return watch_standing(self.home, Path(file))
+        return watch_standing(self.home, watch_name(Path(file)))
 
     def write_watch_timer(self, file: AnyPath, calendar: str, *, notify: str = "") -> TimerState:
         """Write a systemd timer of the user's own for ``watch_performance``; nothing is enabled.
@@ -449,9 +452,9 @@ class Cluster:
             HostError: the units cannot be written.
         """
         self.require()
-        notify_command(notify)
+        command = notify_program(notify)
         check_watch(self.home, WatchOrder(file=Path(file)))
-        return write_timer(watch_timer(self.home, self.cache, Path(file), notify=notify), calendar)
+        return write_timer(watch_timer(self.home, self.cache, Path(file), notify=command), calendar)
 
     def remove_watch_timer(self, file: AnyPath) -> TimerState:
         """Disable that timer, and delete its units; without one nothing is done."""

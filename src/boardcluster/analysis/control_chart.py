@@ -132,6 +132,13 @@ class ControlChart:
         return next((row for row in reversed(self.points) if row.value.seconds is not None), None)
 
     @property
+    def silent_since(self) -> int | None:
+        """Number of the first of the last rounds without a value; None where the last has one."""
+        if not self.points or self.points[-1].value.seconds is not None:
+            return None
+        return 1 + (self.latest.number if self.latest else 0)
+
+    @property
     def is_out(self) -> bool:
         """Whether the last round with a value is out of its limits."""
         return self.latest is not None and bool(self.latest.out)
@@ -254,11 +261,26 @@ def _judged(points: Sequence[ControlPoint], base: _Baseline) -> list[ControlPoin
 def _change(
     points: Sequence[ControlPoint], logs: Sequence[float], base: _Baseline
 ) -> ChangePoint | None:
-    """Find the step that explains the values best, and where else it may be."""
+    """Find the step that explains the values best, and where else it may be.
+
+    What was out and then repaired is neither before the change nor after it: only rounds since the
+    last repair are searched, which halved the distance from the baseline at least.
+    """
     count, end = base.count, len(logs)
+    away = [abs(value - base.middle) for value in logs]
+    begin = max(
+        (
+            place
+            for place in range(count + 1, end)
+            if points[place - 1].out == "round" != points[place].out
+            # A slow machine also has a round within the limits now and then, if only just.
+            and away[place] < away[place - 1] / 2
+        ),
+        default=count,
+    )
     scores = {
         last: (end - last) * (math.fsum(logs[last:]) / (end - last) - base.middle) ** 2
-        for last in range(count, end)
+        for last in range(begin, end)
     }
     best = max(scores, key=lambda last: (scores[last], last))
     reach = _LIKELY * max(base.deviation, _SMALLEST / base.quantile) ** 2
@@ -269,5 +291,5 @@ def _change(
         after=points[best].number,
         earliest=points[min(likely) - 1].number,
         latest=points[max(likely) - 1].number,
-        ratio=compare_values(seconds[best:], seconds[:best]),
+        ratio=compare_values(seconds[best:], [*seconds[:count], *seconds[begin:best]]),
     )

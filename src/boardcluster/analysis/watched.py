@@ -23,6 +23,8 @@ class WatchedCell:
     """Whether the baseline itself changed while it was measured, so that its limits mean little."""
     words: str
     """How it stands, in a sentence."""
+    silent: str
+    """Since which round no run counts, and why; empty where one of the last round does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,11 @@ class WatchStanding:
     def out(self) -> tuple[WatchedCell, ...]:
         """Those that are out of their limits now."""
         return tuple(row for row in self.cells if row.chart.is_out)
+
+    @property
+    def silent(self) -> tuple[WatchedCell, ...]:
+        """Those of which no run of the last round counts."""
+        return tuple(row for row in self.cells if row.silent)
 
     @property
     def left_now(self) -> tuple[WatchedCell, ...]:

@@ -24,6 +24,7 @@ from boardcluster.campaign.bisect_sides import (
     cell_words,
     engine_pairs,
     matrix_of,
+    refuse_overlap,
 )
 from boardcluster.campaign.engine_sides import EnginesRunner
 from boardcluster.campaign.follow import Follower
@@ -32,6 +33,7 @@ from boardcluster.campaign.plan import plan
 from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.selection import parse_only, select
 from boardcluster.errors import UsageError
+from boardcluster.factors import FACTORS
 from boardcluster.records import (
     AttemptState,
     CampaignSpec,
@@ -131,6 +133,8 @@ def plan_bisect(home: Path, order: BisectOrder) -> BisectPlan:
     request = campaign_file(order.file)
     declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     sides = None if engine_pairs(order.sides) else bisect_sides(order.sides, declared)
+    if sides is not None:
+        refuse_overlap(request.spec, sides)
     cells = _cells(request.spec, declared, sides, order.only)
     each = max(_RUNS_LEAST, *(row.repetitions for row in request.spec.matrices))
     count = len(sides.differences) if sides else 1
@@ -202,7 +206,8 @@ def run_bisect(home: Path, order: BisectOrder, *, cache: Path, follow: Follower)
             sides=order.sides, steps=whole, found=(), words=_not_shown_words(order.sides, whole)
         )
     most = max(shown, key=lambda row: abs(_log(row.ratio)))
-    cell = next(row for row in planned.cells if cell_words(row) == most.cell)
+    cell = planned.cells[whole.index(most)]
+    own = _own(planned.sides.differences, cell)
     steps = [replace(row, makes_it=row in shown) for row in whole]
 
     def makes_it(changed: tuple[PropertyDifference, ...]) -> bool:
@@ -213,13 +218,11 @@ def run_bisect(home: Path, order: BisectOrder, *, cache: Path, follow: Follower)
         return step.makes_it
 
     follow.line(_step_words(most))
-    found = smallest_set(_own(planned.sides.differences, cell), makes_it)
-    last = next(
-        (row for row in steps if row.changed == found and row.cell == most.cell), most
-    )  # with one difference there is no further step
-    return BisectOutcome(
-        sides=order.sides, steps=tuple(steps), found=found, words=_found_words(last, most)
-    )
+    found = smallest_set(own, makes_it)
+    parts = steps[len(whole) :]
+    last = next((row for row in parts if row.changed == found), most)
+    words = _found_words(found, last, most) + (_open_words(parts) if len(found) > 1 else "")
+    return BisectOutcome(sides=order.sides, steps=tuple(steps), found=found, words=words)
 
 
 def _log(ratio: MeasuredRatio | None) -> float:
@@ -261,6 +264,7 @@ class _Search:
         self._home = home
         self._order = order
         self._sides = planned.sides
+        self._cells = planned.cells
         self._each = planned.runs_of_each
         self._request = request
         self._cache = cache
@@ -341,6 +345,7 @@ class _Search:
     def _step(
         self, changed: tuple[PropertyDifference, ...], cell: Trial, results: Sequence[Result]
     ) -> BisectStep:
+        words = cell_words(cell, self._cells)
         key = cell_key(cell, self._sides)
         rows = [row for row in results if cell_key(row.trial, self._sides) == key]
         new = {row.key: row.new for row in _own(changed, cell)}
@@ -357,13 +362,13 @@ class _Search:
             ]
             return BisectStep(
                 changed=changed,
-                cell=cell_words(cell),
+                cell=words,
                 ratio=None,
                 makes_it=False,
                 reason=f"no run counts of one side: {next(iter(reasons), 'none was made')}",
             )
         ratio = compare(observe(counted[1]), observe(counted[0]))
-        return BisectStep(changed=changed, cell=cell_words(cell), ratio=ratio, makes_it=False)
+        return BisectStep(changed=changed, cell=words, ratio=ratio, makes_it=False)
 
 
 def _counts(row: Result, *, tainted: bool) -> bool:
@@ -404,14 +409,27 @@ def _not_shown_words(sides: tuple[str, str], whole: Sequence[BisectStep]) -> str
     return f"{sides[1]} is not shown to differ from {sides[0]}: {said}{hint}"
 
 
-def _found_words(last: BisectStep, most: BisectStep) -> str:
+def _found_words(found: Sequence[PropertyDifference], last: BisectStep, most: BisectStep) -> str:
     if last.ratio is None or most.ratio is None:
         raise ValueError("what was found was measured")
-    what = " and ".join(row.words for row in last.changed)
-    said = f"{most.cell}: {what} takes {_ratio_words(last.ratio)} as long"
+    what = " and ".join(row.words for row in found)
+    verb = "takes" if len(found) == 1 else "take"
+    said = f"{most.cell}: {what} {verb} {_ratio_words(last.ratio)} as long"
     if last is most:
         return said
     return f"{said}; all {len(most.changed)} differences together {_ratio_words(most.ratio)}"
+
+
+def _open_words(parts: Sequence[BisectStep]) -> str:
+    """Say how many smaller sets the runs told nothing of, so that they may be enough, too."""
+    count = sum(row.ratio is None or row.ratio.verdict is EffectVerdict.NOT_SHOWN for row in parts)
+    if not count:
+        return ""
+    steps = "1 step" if count == 1 else f"{count} steps"
+    return (
+        f"; {steps} could not tell, so fewer of these may be enough; more `repetitions` make it"
+        " surer"
+    )
 
 
 # Engine pairs
@@ -440,7 +458,11 @@ def _engines_compared(
         shown = ratio is not None and ratio.is_shown
         reason = "" if ratio else "no run of one pair counts"
         step = BisectStep(
-            changed=(), cell=cell_words(cell), ratio=ratio, makes_it=shown, reason=reason
+            changed=(),
+            cell=cell_words(cell, planned.cells),
+            ratio=ratio,
+            makes_it=shown,
+            reason=reason,
         )
         steps.append(step)
     shown_words = "; ".join(_step_words(row) for row in steps)
@@ -450,4 +472,4 @@ def _engines_compared(
 
 def _same_cell(one: Trial, other: Trial) -> bool:
     """Whether trials of two clusters are of the same cell: their ids differ in the campaign."""
-    return cell_words(one) == cell_words(other) and one.parameters == other.parameters
+    return all(row.level(one) == row.level(other) for row in FACTORS)

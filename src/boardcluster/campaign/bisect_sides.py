@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.factors import FACTORS
-from boardcluster.records import ClusterSpec, Matrix, Trial
+from boardcluster.records import CampaignSpec, ClusterSpec, Matrix, Trial
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, profile_names, with_settings
 from boardcluster.services.settings import all_properties, check_setting, known_settings
@@ -22,6 +22,7 @@ __all__ = [
     "cell_words",
     "engine_pairs",
     "matrix_of",
+    "refuse_overlap",
 ]
 
 _NOTHING = "cluster"
@@ -29,6 +30,10 @@ _NOTHING = "cluster"
 
 _OWN_FIELDS = ("workload", "engine", "profile", "size_bytes", "input", "parameters", "settings")
 """Factors that a matrix does not keep in its ``levels``."""
+
+
+_IN_WORDS = ("workload", "engine", "size_bytes")
+"""What the words of every cell say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +194,27 @@ def cell_key(trial: Trial, sides: BisectSides) -> tuple[str, ...]:
     return tuple(repr(row.level(plain)) for row in FACTORS)
 
 
-def cell_words(trial: Trial) -> str:
-    """Name a cell in a few words."""
+def refuse_overlap(spec: CampaignSpec, sides: BisectSides) -> None:
+    """Refuse properties that a campaign file and the sides both set: one would hide the other.
+
+    Raises:
+        UsageError: names them.
+    """
+    own = {key for row in spec.matrices for key in row.settings}
+    both = sorted(own & {*sides.settings, *(row.key for row in sides.differences)})
+    if both:
+        raise UsageError(
+            f"the campaign file sets {', '.join(both)} itself, and so do the two sides",
+            hint="take it out of [matrix.settings], or out of the sides",
+        )
+
+
+def cell_words(trial: Trial, among: Sequence[Trial]) -> str:
+    """Name a cell in a few words that tell it from others."""
     size = f", {format_bytes(trial.size_bytes)}" if trial.size_bytes else ""
-    return f"{trial.workload} on {trial.engine}{size}"
+    said = [
+        row.words(row.level(trial))
+        for row in FACTORS
+        if row.name not in _IN_WORDS and any(row.level(trial) != row.level(one) for one in among)
+    ]
+    return ", ".join([f"{trial.workload} on {trial.engine}{size}", *filter(None, said)])

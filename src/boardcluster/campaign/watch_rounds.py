@@ -25,6 +25,7 @@ from boardcluster.errors import HostError, RemoteError, UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.fetch.cache import writing
 from boardcluster.records import CampaignSpec, ClusterSpec
+from boardcluster.redaction import redact
 from boardcluster.remote.gate import run_program
 from boardcluster.services.operation import read_spec
 from boardcluster.services.user_timer import UserTimer
@@ -38,8 +39,10 @@ __all__ = [
     "check_watch",
     "notify_command",
     "notify_of",
+    "notify_program",
     "preview_round",
     "run_round",
+    "watch_name",
     "watch_timer",
 ]
 
@@ -78,6 +81,20 @@ class WatchedFile:
     """Whether the record is stored already."""
 
 
+def watch_name(file: Path) -> str:
+    """Return the name that the rounds of a campaign file have, wherever the file is now.
+
+    Raises:
+        SpecError: the file is missing or wrong.
+    """
+    return _request(file).spec.name
+
+
+def _request(file: Path) -> CampaignRequest:
+    request = campaign_file(file)
+    return replace(request, spec=replace(request.spec, name=f"{_PREFIX}{request.spec.name}"))
+
+
 def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
     """Read the file and find its watch; changes nothing.
 
@@ -86,9 +103,8 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
         UsageError: it means something else than the rounds so far, or the baseline does not fit.
         StoreError: the record of the watch is damaged.
     """
-    request = campaign_file(order.file)
-    spec = replace(request.spec, name=f"{_PREFIX}{request.spec.name}")
-    request = replace(request, spec=spec)
+    request = _request(order.file)
+    spec = request.spec
     wanted = BASELINE_DEFAULT if order.baseline is None else order.baseline
     if wanted < BASELINE_LEAST:
         raise UsageError(
@@ -107,6 +123,10 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
         tainted=order.tainted,
     )
     known = read_watch(home, spec.name)
+    if known is not None and not order.new and not _rounds(home, known):
+        # Its first round was refused: what was asked for with it still holds.
+        kept = known.baseline if order.baseline is None else wanted
+        fresh = replace(fresh, baseline=kept, tainted=order.tainted or known.tainted)
     if known is None or order.new or not _rounds(home, known):
         return WatchedFile(request=request, record=fresh, is_begun=False)
     if known.spec_sha256 != fresh.spec_sha256:
@@ -127,7 +147,8 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
             "this watch was begun without --tainted",
             hint="leave it out, or begin another baseline with --new --tainted",
         )
-    return WatchedFile(request=request, record=known, is_begun=True)
+    moved = replace(known, file=fresh.file)
+    return WatchedFile(request=request, record=moved, is_begun=True)
 
 
 def _named_factors(spec: CampaignSpec) -> tuple[str, ...]:
@@ -185,11 +206,17 @@ def run_round(home: Path, order: WatchOrder, *, cache: Path, follow: Follower) -
             start, words = _start(store, found, declared)  # 3
         if words:
             follow.line(words)
-        if not found.is_begun:
+        before = read_watch(home, found.record.name)
+        if before != found.record:
             with writing(home):
                 write_watch(home, found.record)  # 4
         request = replace(found.request, start=start)
-        return run_campaign(home, request, cache=cache, follow=follow, locked=True)  # 5
+        try:
+            return run_campaign(home, request, cache=cache, follow=follow, locked=True)  # 5
+        finally:
+            if before is not None and not _rounds(home, found.record):
+                with writing(home):  # it was refused, so the earlier baseline is the latest
+                    write_watch(home, before)
 
 
 def _start(store: Store, found: WatchedFile, declared: ClusterSpec) -> tuple[Start, str]:
@@ -218,18 +245,38 @@ def notify_command(text: str) -> tuple[str, ...]:
     """Return a command as the words that are run; none for an empty text.
 
     Raises:
-        UsageError: a quote is not closed, or there is no such program.
+        UsageError: a quote is not closed, or a word is or follows what names a secret: the command
+            stands in a unit file, in messages and in the list of processes.
     """
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"--notify {text!r}: {error}", hint="close the quote") from error
-    if words and shutil.which(words[0]) is None:
+        raise UsageError(f"--notify: {error}", hint="close the quote") from error
+    if redact(words) != words:
         raise UsageError(
-            f"--notify {text!r}: there is no program {words[0]!r}",
-            hint="name one that can be run, with its whole path",
+            f"--notify {words[0]}: one of its arguments looks like a secret, which anybody on this"
+            " machine could read",
+            hint="put the command into a script of your own with mode 700, and name that",
         )
     return words
+
+
+def notify_program(text: str) -> str:
+    """Return a command with the path of its program, which a timer may not find by itself.
+
+    Raises:
+        UsageError: as ``notify_command``, or there is no such program.
+    """
+    words = notify_command(text)
+    if not words:
+        return ""
+    path = shutil.which(words[0])
+    if path is None:
+        raise UsageError(
+            f"--notify: there is no program {words[0]!r}",
+            hint="name one that can be run, with its whole path",
+        )
+    return shlex.join([str(Path(path).absolute()), *words[1:]])
 
 
 def notify_of(standing: WatchStanding, command: Sequence[str]) -> str:
@@ -237,6 +284,8 @@ def notify_of(standing: WatchStanding, command: Sequence[str]) -> str:
 
     It gets the user's environment and a minute. What it does never changes what a round came to.
     """
+    if shutil.which(command[0]) is None:
+        return f"there is no program {command[0]!r}"
     try:
         run_program([*command, standing.notice], env=os.environ, timeout_seconds=_NOTIFY_SECONDS)
     except (HostError, RemoteError) as error:
@@ -250,7 +299,8 @@ def watch_timer(home: Path, cache: Path, file: Path, *, notify: str = "") -> Use
     The file is not read, so that the timer of one that is gone can be removed.
     """
     path, folder = file.absolute(), home.absolute()
-    command = [sys.executable, "-m", "boardcluster", "watch-performance", str(path)]
+    # -P: it runs beside the campaign file, whose folder may hold modules of any name.
+    command = [sys.executable, "-P", "-m", "boardcluster", "watch-performance", str(path)]
     command += ["--home", str(folder), "--cache", str(cache.absolute())]
     command += ["--notify", notify] if notify else []
     kept = {key: os.environ[key] for key in _KEPT if os.environ.get(key)}

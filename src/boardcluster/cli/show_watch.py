@@ -60,6 +60,10 @@ def _limits(row: WatchedCell) -> str:
 
 
 def _stands(row: WatchedCell) -> str:
+    return "; ".join(filter(None, [_within(row), row.silent]))
+
+
+def _within(row: WatchedCell) -> str:
     if row.chart.limits_seconds is None:
         return "no limits yet"
     if not row.chart.is_out or row.chart.latest is None:

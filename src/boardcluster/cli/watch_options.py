@@ -88,7 +88,12 @@ def refuse_mixed(watch: RoundOptions, parts: BisectOptions, *, dry_run: bool) ->
         raise UsageError("--only is for --bisect", hint="leave it out, or add --bisect A B")
     no_round = {"--baseline": watch.baseline is not None, "--dry-run": dry_run}
     no_round |= {"--notify": watch.notify is not None, "--new": watch.new}
-    allowed = {"--bisect": ("--new", "--dry-run"), "--timer": ("--notify",), "--show": ()}
+    no_round |= {"--tainted": parts.tainted}
+    allowed = {
+        "--bisect": ("--new", "--dry-run", "--tainted"),
+        "--timer": ("--notify",),
+        "--show": (),
+    }
     for mode in given:
         idle = [name for name, is_given in no_round.items() if is_given]
         idle = [name for name in idle if name not in allowed[mode]]

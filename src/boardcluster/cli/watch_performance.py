@@ -122,7 +122,7 @@ def _end(done: WatchRound) -> None:
 
     Raises:
         OutOfLimitsError: a cell is out of its limits.
-        RunError: a run has no verified result.
+        RunError: a run has no verified result, or no run of a cell counts.
     """
     if done.notify_failure:
         say_last(f"--notify: {done.notify_failure}")
@@ -135,6 +135,11 @@ def _end(done: WatchRound) -> None:
         raise RunError(
             f"{len(bad)} of {len(done.outcome.chosen)} runs have no verified result",
             hint="see the reasons with `boardcluster results`",
+        )
+    if silent := done.standing.silent:
+        raise RunError(
+            "; ".join(row.words for row in silent),
+            hint="remove what disturbs it, or begin another baseline with --new --tainted",
         )
     if not sys.stdout.isatty():
         return

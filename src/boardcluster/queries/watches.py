@@ -21,9 +21,9 @@ from boardcluster.analysis.what_changed import RoundFacts, what_changed
 from boardcluster.errors import EmptySelectionError
 from boardcluster.factors import FACTORS
 from boardcluster.records import Campaign, MasterPlacement, Result
-from boardcluster.report.watch_words import cell_words
+from boardcluster.report.watch_words import cell_words, silent_words
 from boardcluster.store import Store
-from boardcluster.store.watches import WatchRecord, read_watches
+from boardcluster.store.watches import WatchRecord, read_watch, read_watches
 from boardcluster.units import format_bytes
 
 __all__ = ["watch_standing", "watch_standings"]
@@ -33,20 +33,19 @@ _LOOKED_AT = 20
 """So many rounds before a change, and after it, are looked at for what changed."""
 
 
-def watch_standing(home: Path, file: Path) -> WatchStanding:
-    """Return how the watch of a campaign file stands.
+def watch_standing(home: Path, name: str) -> WatchStanding:
+    """Return how a watch stands, by the name that its rounds have as campaigns.
 
     Raises:
         EmptySelectionError: nothing was watched with it yet.
         StoreError: the store or the record is damaged.
     """
     with Store.open(home, read_only=True) as store:
-        for record in read_watches(home):
-            if record.file == str(file.absolute()):
-                return _standing(store, record)
+        if (record := read_watch(home, name)) is not None:
+            return _standing(store, record)
     raise EmptySelectionError(
-        f"no round of {file} was run on this cluster yet",
-        hint=f"run the first: boardcluster watch-performance {file}",
+        f"no round of {name} was run on this cluster yet",
+        hint="run the first: boardcluster watch-performance FILE",
     )
 
 
@@ -60,12 +59,16 @@ def _standing(store: Store, record: WatchRecord) -> WatchStanding:
         row for row in store.find_campaigns(record.name) if row.created_utc >= record.begun_utc
     )
     found: list[dict[str, Cell]] = []
+    disturbed: dict[str, Cell] = {}
     for row in rounds:
         results = store.results(row.id, all_attempts=True)
         found.append(
             {_cell_name(cell, record): cell for cell in summarise(results, tainted=record.tainted)}
         )
-    names = tuple(dict.fromkeys(name for cells in found for name in sorted(cells)))
+        # Those of the last round are left: why none of its runs counts.
+        disturbed = {_cell_name(cell, record): cell for cell in summarise(results, tainted=True)}
+    known = [*found, disturbed]
+    names = tuple(dict.fromkeys(name for cells in known for name in sorted(cells)))
     return WatchStanding(
         name=record.name,
         file=record.file,
@@ -78,6 +81,7 @@ def _standing(store: Store, record: WatchRecord) -> WatchStanding:
                 name,
                 [(row, cells.get(name)) for row, cells in zip(rounds, found, strict=True)],
                 count=len(names),
+                disturbed=disturbed.get(name),
             )
             for name in names
         ),
@@ -105,19 +109,29 @@ def _watched(
     rounds: Sequence[tuple[Campaign, Cell | None]],
     *,
     count: int,
+    disturbed: Cell | None,
 ) -> WatchedCell:
     values = [_value(campaign, cell) for campaign, cell in rounds]
     chart = control_chart(values, baseline=record.baseline, cells=count)
     changed: tuple[str, ...] = ()
     if chart.change is not None:
         changed = _changed(store, record, chart.change, [cell for _, cell in rounds])
+    silent = silent_words(chart, _reasons(disturbed))
+    said = cell_words(name, chart, changed)
     return WatchedCell(
         name=name,
         chart=chart,
         changed=changed,
         baseline_drifts=_drifts(chart),
-        words=cell_words(name, chart, changed),
+        words=f"{said}; {silent}" if silent else said,
+        silent=silent,
     )
+
+
+def _reasons(cell: Cell | None) -> list[str]:
+    """Why runs of a cell were too disturbed."""
+    measured = [row.measurement for row in cell.results] if cell else []
+    return [why for found in measured if found for why in found.verdict_reasons]
 
 
 def _value(campaign: Campaign, cell: Cell | None) -> RoundValue:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from boardcluster.analysis.control_chart import ChangePoint, ControlChart
 from boardcluster.report import words
 
-__all__ = ["between_words", "cell_words"]
+__all__ = ["between_words", "cell_words", "silent_words"]
 
 _CHANGED_MOST = 4
 """So many differences are named in a sentence; the others are in the table and in the report."""
@@ -40,6 +41,14 @@ def cell_words(name: str, chart: ControlChart, changed: Sequence[str]) -> str:
         f"{said}; it takes {words.percent(abs(share))} {more} since a change"
         f" {between_words(chart.change)}; {_changed_words(changed)}"
     )
+
+
+def silent_words(chart: ControlChart, reasons: Sequence[str]) -> str:
+    """Say since which round no run counts, and the most frequent reason; empty where one does."""
+    if chart.silent_since is None:
+        return ""
+    said = f"no run counts since round {chart.silent_since}"
+    return f"{said}: {Counter(reasons).most_common(1)[0][0]}" if reasons else said
 
 
 def between_words(change: ChangePoint) -> str:

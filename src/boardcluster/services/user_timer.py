@@ -129,6 +129,7 @@ def write_timer(timer: UserTimer, calendar: str) -> TimerState:
     for path in changed:
         make_folder(folder)
         with writing(path), replacing(path) as temporary:
+            temporary.touch(mode=0o600)  # a command is nobody else's business
             temporary.write_text(files[path], encoding="utf-8")
     unit = f"{timer.name}.timer"
     lines = ["nothing is enabled yet; to begin, and after every change:"] if changed else []

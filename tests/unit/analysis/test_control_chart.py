@@ -94,6 +94,15 @@ def test_one_slow_round_is_out_and_a_repaired_machine_is_not() -> None:
     assert repaired.change is None
 
 
+def test_a_repaired_episode_is_no_part_of_a_later_change() -> None:
+    steady = simulated(10, deviation=0.01)
+    normal = simulated(40, deviation=0.005, seed=SEED + 1)
+    chart = control_chart(rounds([*steady, *[26.0] * 10, *normal, 18.0]), baseline=10)
+    assert chart.change is not None
+    assert (chart.change.before, chart.change.after) == (60, 61)
+    assert chart.change.ratio.value == pytest.approx(0.9, abs=0.02)
+
+
 def test_what_stays_out_has_not_left_its_limits_again() -> None:
     chart = control_chart(rounds([20.0, 20.2, 19.9, 20.1, 19.8, 40.0, 40.0]), baseline=5)
     assert chart.is_out

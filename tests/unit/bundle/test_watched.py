@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.unit.report.watched import FILE, store_rounds
+from tests.unit.report.watched import NAME, store_rounds
 
 import boardcluster as bc
 from boardcluster.queries.watches import watch_standing
@@ -17,6 +17,6 @@ def test_charts_are_the_same_after_a_bundle(tmp_path: Path) -> None:
     written = bc.export_bundle(tmp_path / "night.zip", home=home)
     assert bc.recompute(written.path).differences == ()
     bc.import_bundle(written.path, home=tmp_path / "again")
-    before, after = (watch_standing(place, Path(FILE)) for place in (home, tmp_path / "again"))
+    before, after = (watch_standing(place, NAME) for place in (home, tmp_path / "again"))
     assert after.cells == before.cells
     assert after.out

@@ -5,18 +5,20 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import NOON, make_campaign, make_result
+from tests.builders import NOON, make_campaign, make_measurement, make_result, make_telemetry
 from tests.unit.cli.desk import Desk, bad
 
 import boardcluster as bc
 from boardcluster.campaign.begin import CampaignRequest
 from boardcluster.campaign.life import CampaignOutcome
+from boardcluster.campaign.trial import TrialEnd
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
@@ -26,7 +28,7 @@ from boardcluster.errors import (
     StoreError,
     UsageError,
 )
-from boardcluster.records import Engine, Trial
+from boardcluster.records import AttemptState, Disturbance, Engine, Trial, Verdict
 from boardcluster.services.operation import read_spec
 from boardcluster.store import CampaignSummary
 
@@ -133,6 +135,21 @@ def test_an_edited_file_does_not_go_on_with_the_same_chart(desk: Desk, file: Pat
     assert len(take(desk, file, 20.0, "--new")["watch"]["rounds"]) == 1
 
 
+def test_a_file_that_was_moved_goes_on_with_its_chart(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    moved = file.rename(file.with_name("elsewhere.toml"))
+    done = take(desk, moved, 20.0)["watch"]
+    assert (done["file"], len(done["rounds"])) == (str(moved), 2)
+    assert watch(desk, moved, "--show")["watch"] == done
+
+
+def test_a_file_with_another_campaign_name_is_another_watch(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    file.write_text(file.read_text().replace('"night"', '"other"'))
+    assert take(desk, file, 60.0)["watch"]["name"] == "watch-other"
+    assert watch(desk, file, "--show")["watch"]["name"] == "watch-other"
+
+
 def test_a_comment_changes_nothing(desk: Desk, file: Path) -> None:
     take(desk, file, 20.0)
     file.write_text(f"# every night\n{file.read_text()}")
@@ -145,9 +162,21 @@ def test_a_file_that_never_ran_may_be_edited(
     with monkeypatch.context() as full:
         full.setattr("boardcluster.campaign.life.free_bytes", lambda _: (0, 0))
         with pytest.raises(CapacityError):
-            watch(desk, file)
+            watch(desk, file, "--baseline", "20")
     file.write_text(file.read_text().replace("1 MB", "2 MB"))
-    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 1
+    done = take(desk, file, 20.0)["watch"]
+    assert (len(done["rounds"]), done["baseline"]) == (1, 20)  # as was asked for at first
+
+
+def test_a_new_baseline_that_is_refused_keeps_the_earlier_one(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(desk, file, 20.0)
+    with monkeypatch.context() as full:
+        full.setattr("boardcluster.campaign.life.free_bytes", lambda _: (0, 0))
+        with pytest.raises(CapacityError):
+            watch(desk, file, "--new", "--baseline", "20", "--tainted")
+    assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 2
 
 
 def test_another_file_of_that_name_is_told_apart(desk: Desk, file: Path) -> None:
@@ -168,7 +197,10 @@ def test_another_file_of_that_name_is_told_apart(desk: Desk, file: Path) -> None
         (("--show", "--new"), "--show has no use for --new"),
         (("--show", "--timer", "daily"), "--timer and --show contradict each other"),
         (("--timer", "daily", "--dry-run"), "--timer has no use for --dry-run"),
-        (("--notify", "no-such-program x"), "there is no program 'no-such-program'"),
+        (("--show", "--tainted"), "--show has no use for --tainted"),
+        (("--timer", "daily", "--tainted"), "--timer has no use for --tainted"),
+        (("--timer", "daily", "--notify", "no-such-program x"), "no program 'no-such-program'"),
+        (("--notify", "curl -u me:hunter2 http://x"), "^--notify curl: one of its arguments looks"),
         (("--notify", "echo 'x"), "No closing quotation"),
         (("--bisect", "default", "default"), "do not differ in any property"),
         (("--bisect", "default", "upstraem"), "did you mean 'upstream'"),
@@ -205,6 +237,19 @@ def test_a_failed_run_is_an_error_of_its_own(desk: Desk, file: Path) -> None:
         desk("watch-performance", str(file))
 
 
+def test_a_round_of_which_no_run_counts_is_an_error(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    heat = Disturbance(cause="throttled", node="worker1", share=0.6, adjustable=False)
+    found = make_measurement(20.0, verdict=Verdict.TAINTED, disturbances=(heat,))
+    desk.ends["wordcount"] = TrialEnd(
+        state=AttemptState.OK, reason="", measurement=found, telemetry=make_telemetry()
+    )
+    with pytest.raises(RunError, match="no run counts since round 2") as caught:
+        desk("watch-performance", str(file))
+    assert caught.value.exit_code == 9
+    assert "no run counts" in desk("watch-performance", str(file), "--show").stdout
+
+
 def test_a_notice_is_sent_once_as_one_argument(desk: Desk, file: Path, tmp_path: Path) -> None:
     told = tmp_path / "told"
     program = tmp_path / "tell me"
@@ -228,6 +273,16 @@ def test_a_notice_that_fails_is_said_and_changes_nothing(desk: Desk, file: Path)
     assert done.standing.out
 
 
+def test_a_program_for_notices_that_is_gone_keeps_no_round_from_running(
+    desk: Desk, file: Path
+) -> None:
+    begin(desk, file)
+    desk.seconds = lambda _: 60.0
+    done = python(desk).watch_performance(file, notify="no-such-program x")
+    assert done.notify_failure == "there is no program 'no-such-program'"
+    assert len(done.standing.rounds) == 6
+
+
 def test_what_a_round_would_run_is_shown_without_a_change(desk: Desk, file: Path) -> None:
     before = desk.files()
     shown = watch(desk, file, "--dry-run")
@@ -242,7 +297,8 @@ def test_a_timer_is_written_for_this_file_and_removed(
     done = watch(desk, file, "--timer", "daily", "--notify", "echo 100%")
     [service] = [text for path, text in done["files"].items() if path.endswith(".service")]
     assert f'"watch-performance" "{file}" "--home" "{desk.home}"' in service
-    assert '"--notify" "echo 100%%"' in service
+    assert f'"--notify" "{shutil.which("echo")} 100%%"' in service
+    assert '"-P" "-m" "boardcluster"' in service
     assert (
         "already"
         in desk("watch-performance", str(file), "--timer", "daily", "--notify", "echo 100%").stdout
@@ -310,12 +366,59 @@ def test_a_step_that_cannot_tell_is_measured_again(desk: Desk, file: Path) -> No
     assert step["ratio"]["counts"][0] == len(desk.ran) / 2
 
 
+def test_a_setting_of_the_file_and_of_a_side_is_refused(desk: Desk, file: Path) -> None:
+    file.write_text(f'{file.read_text()}[matrix.settings]\n"{SLOW}" = 500\n')
+    with pytest.raises(UsageError, match=f"the campaign file sets {SLOW} itself"):
+        watch(desk, file, "--bisect", "cluster", f"{SLOW}=9000")
+    assert desk.ran == []
+
+
 def test_where_nothing_differs_it_says_so(desk: Desk, file: Path) -> None:
     desk.seconds = planted
     found = watch(desk, file, "--bisect", "cluster", ",".join(HARMLESS))
     assert found["found"] == []
     assert "is not shown to differ from cluster" in found["words"]
     assert len(desk.ran) == 6
+
+
+def test_the_cell_that_differs_is_followed_where_only_workers_tell_cells_apart(
+    desk: Desk, file: Path
+) -> None:
+    most = len(desk.declared.workers)
+    file.write_text(
+        file.read_text().replace('size = "1 MB"', f'size = "1 MB"\nworkers = [1, {most}]')
+    )
+
+    def on_all(trial: Trial) -> float:
+        return planted(trial) if trial.workers == most else 20.0 + trial.repetition % 3 / 9
+
+    desk.seconds = on_all
+    found = watch(desk, file, "--bisect", "cluster", f"{HARMLESS[0]},{SLOW}=9000")
+    assert [row["key"] for row in found["found"]] == [SLOW]
+    assert [row["cell"].rpartition(", ")[2] for row in found["steps"][:2]] == [
+        "1 worker",
+        f"{most} workers",
+    ]
+    assert {row["cell"] for row in found["steps"][2:]} == {found["steps"][1]["cell"]}
+
+
+def test_a_set_of_which_no_part_can_be_told_is_said_to_be_open(desk: Desk, file: Path) -> None:
+    loud = itertools.cycle([10.0, 90.0, 25.0, 70.0, 15.0])
+
+    def only_together(trial: Trial) -> float:
+        both = SLOW in trial.settings and HARMLESS[0].partition("=")[0] in trial.settings
+        return (
+            60.0 + trial.repetition
+            if both
+            else (20.0 + trial.repetition if len(desk.ran) <= 6 else next(loud))
+        )
+
+    desk.seconds = only_together
+    found = watch(desk, file, "--bisect", "cluster", f"{HARMLESS[0]},{SLOW}=9000")
+    assert len(found["found"]) == 2
+    assert " take " in found["words"]
+    assert "differences together" not in found["words"]
+    assert "2 steps could not tell, so fewer of these may be enough" in found["words"]
 
 
 def test_settings_of_daemons_restart_the_cluster_for_each_run(desk: Desk, file: Path) -> None:

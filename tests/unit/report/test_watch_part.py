@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_fingerprint
-from tests.unit.report.watched import FILE, store_rounds, watch_record
+from tests.unit.report.watched import NAME, store_rounds, watch_record
 
 from boardcluster.analysis.watched import WatchStanding
 from boardcluster.errors import EmptySelectionError
@@ -18,7 +18,7 @@ STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
 
 
 def standing(home: Path) -> WatchStanding:
-    return watch_standing(home, Path(FILE))
+    return watch_standing(home, NAME)
 
 
 def test_a_slow_round_after_a_new_kernel_is_out_and_says_so(tmp_path: Path) -> None:
@@ -61,11 +61,28 @@ def test_rounds_without_a_run_that_counts_are_no_baseline(tmp_path: Path) -> Non
     assert "the baseline needs 3 rounds more" in cell.words
 
 
+def test_a_cell_of_which_no_run_counts_any_more_is_not_silently_within(tmp_path: Path) -> None:
+    store_rounds(tmp_path, STEADY)
+    heat = Disturbance(cause="throttled", node="worker1", share=0.6, adjustable=False)
+    tainted = {
+        "verdict": Verdict.TAINTED,
+        "disturbances": (heat,),
+        "verdict_reasons": ("throttled: worker1 for 60 %",),
+    }
+    store_rounds(tmp_path, [20.0, 20.0], begin=5, measured=tainted)
+    now = standing(tmp_path)
+    assert [row.silent for row in now.silent] == [
+        "no run counts since round 6: throttled: worker1 for 60 %"
+    ]
+    assert now.cells[0].words.endswith(now.cells[0].silent)
+
+
 def test_disturbed_rounds_count_only_where_the_watch_was_begun_so(tmp_path: Path) -> None:
     heat = Disturbance(cause="throttled", node="worker1", share=0.6, adjustable=False)
     tainted = {"verdict": Verdict.TAINTED, "disturbances": (heat,)}
     store_rounds(tmp_path, [20.0], measured=tainted)
-    assert standing(tmp_path).cells == ()
+    [cell] = standing(tmp_path).cells
+    assert (cell.chart.have, cell.silent) == (0, "no run counts since round 1")
     store_rounds(tmp_path, [20.0], begin=1, measured=tainted, record=watch_record(tainted=True))
     [cell] = standing(tmp_path).cells
     assert cell.chart.have == 2

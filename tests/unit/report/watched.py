@@ -13,9 +13,9 @@ from boardcluster.records import Verdict
 from boardcluster.store import Store
 from boardcluster.store.watches import WatchRecord, write_watch
 
-__all__ = ["BEGUN_UTC", "FILE", "store_rounds", "watch_record"]
+__all__ = ["BEGUN_UTC", "NAME", "store_rounds", "watch_record"]
 
-FILE = "/srv/night.toml"
+NAME = "watch-night"
 BEGUN_UTC = NOON.isoformat()
 _FROM_THE_FILE = ("workload", "engine", "size_bytes")
 
@@ -23,8 +23,8 @@ _FROM_THE_FILE = ("workload", "engine", "size_bytes")
 def watch_record(**changes: Any) -> WatchRecord:
     """A watch whose file names a workload, its engine and a size, and no more."""
     plain: dict[str, Any] = {
-        "name": "watch-night",
-        "file": FILE,
+        "name": NAME,
+        "file": "/srv/night.toml",
         "spec_sha256": "ab" * 32,
         "baseline": 5,
         "begun_utc": BEGUN_UTC,

@@ -42,6 +42,7 @@ def test_a_timer_is_written_shown_and_kept(tmp_path: Path, config: Path) -> None
     first = write_timer(timer(tmp_path, "a"), "daily")
     assert sorted(path.suffix for path in first.changed) == [".service", ".timer"]
     assert {path: path.read_text() for path in config.iterdir()} == dict(first.files)
+    assert {path.stat().st_mode & 0o777 for path in config.iterdir()} == {0o600}
     assert not (config / "timers.target.wants").exists()
     assert any("systemctl --user enable --now" in line for line in first.lines)
     again = write_timer(timer(tmp_path, "a"), "daily")
