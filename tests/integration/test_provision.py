@@ -417,7 +417,7 @@ def test_ssh_may_be_narrowed_and_ports_opened_without_locking_anybody_out(lab: L
 
     (words,) = [row for row in lab.words("plan") if "firewall" in row]
     lab.words("apply", ssh_from=[f"{driver}/32"], open_ports=["8125/udp"])
-    assert "only SSH and the cluster's" in words
+    assert "others reach SSH only" in words
     assert not connects(lab.boards.outside_prefix, address, 22)
     assert connects(lab.boards.driver_prefix, address, 22)
     assert "udp dport 8125 accept" in lab.on("nft list table inet boardcluster")
