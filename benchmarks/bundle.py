@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import re
 import resource
 import shutil
 import sys
@@ -26,6 +27,7 @@ from boardcluster.store import Store
 
 SECONDS_MOST = 30.0
 MEMORY_BYTES_MOST = 2e9
+MOMENT = re.compile(rb"(\d\d:\d\d:\d\d[.,])(\d{3})")
 
 
 def repeat(source: Path, home: Path, runs: int) -> None:
@@ -64,7 +66,9 @@ def run_again(old: Store, store: Store, trial_id: str, row: Result) -> None:
         old.artefact_folder(before),
         store.artefact_folder(attempt),
         ignore=shutil.ignore_patterns("attempt.json"),
-        copy_function=functools.partial(copy_moved, homes=(old.home, store.home)),
+        copy_function=functools.partial(
+            copy_moved, homes=(old.home, store.home), number=attempt_number(trial_id)
+        ),
         dirs_exist_ok=True,
     )
     judged = before.state is AttemptState.OK
@@ -78,10 +82,24 @@ def run_again(old: Store, store: Store, trial_id: str, row: Result) -> None:
     )
 
 
-def copy_moved(source: str, target: str, *, homes: tuple[Path, Path]) -> str:
-    """Copy a file, as it would be if the run had been made in the other home."""
+def attempt_number(trial_id: str) -> int:
+    """Return the place of a trial among those that were made."""
+    return int(trial_id.rpartition("-")[2])
+
+
+def copy_moved(source: str, target: str, *, homes: tuple[Path, Path], number: int) -> str:
+    """Copy a file, as it would be if the run had been made in the other home at another time.
+
+    Logs of no two runs are alike, so nothing that was found in one may help with the next.
+    """
     before, after = (str(home.resolve()).encode() for home in homes)
-    Path(target).write_bytes(Path(source).read_bytes().replace(before, after))
+    content = Path(source).read_bytes()
+    if b"\0" not in content[:8192]:
+        content = MOMENT.sub(
+            lambda at: b"%s%03d" % (at[1], (int(at[2]) + number) % 1000),
+            content.replace(before, after),
+        )
+    Path(target).write_bytes(content)
     return target
 
 

@@ -145,7 +145,7 @@ def resume_only(home: Path, file: Path) -> list[float]:
     code = (
         "import sys; from pathlib import Path\n"
         "from boardcluster.campaign.plan import spec_digest, workload_facts\n"
-        "from boardcluster.services.operation import read_spec\n"
+        "from boardcluster.services.declaration import read_spec\n"
         "from boardcluster.services.profile import profile_names\n"
         "from boardcluster.services.settings import check_setting\n"
         "from boardcluster.spec import load_campaign\n"

@@ -8,12 +8,8 @@ import statistics
 import numpy as np
 from numpy.typing import NDArray
 
-from boardcluster.analysis.control_chart import (
-    BASELINE_LEAST,
-    ControlChart,
-    RoundValue,
-    control_chart,
-)
+from boardcluster.analysis.control_chart import ControlChart, RoundValue, control_chart
+from boardcluster.records import BASELINE_LEAST
 
 _SERIES = 1000
 _AFTER = 60

@@ -1,10 +1,16 @@
-"""What all rooms of tests share: a passing run is quiet."""
+"""What all rooms of tests share: a passing run is quiet, and what it starts is compiled once."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Tests start the program hundreds of times. A shell that forbids to keep what was compiled, as
+images of containers do, would have each of them compile all modules again: a third of its CPU time.
+"""
 
 
 @pytest.hookimpl(trylast=True)

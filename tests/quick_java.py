@@ -1,10 +1,10 @@
 """A Java for tests that spends less on starting: this machine's own, with options before all.
 
 Most of what the tests wait for is JVMs that start, do little and end. With the first compiler
-alone, one thread of collection, and jars taken as they are (their digests were checked when they
-were fetched) such a JVM takes about half of its processor time. What a user gets is the same
-program and the same jars; an option that is given explicitly still wins. Class-data archives are
-left as users make them, because tests share the user's cache.
+alone, and that for what is called often only, one thread of collection, and jars taken as they are
+(their digests were checked when they were fetched) such a JVM takes about half of its processor
+time. What a user gets is the same program and the same jars; an option that is given explicitly
+still wins. Class-data archives are left as users make them, because tests share the user's cache.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
+    "-XX:CompileThresholdScaling=4",
 )
 
 

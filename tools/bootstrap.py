@@ -64,11 +64,21 @@ DEV_PROGRAMS = {
     "nginx": "nginx",
     "/usr/lib/nginx/modules/ngx_http_js_module.so": "libnginx-mod-http-js",
     "haproxy": "haproxy",
+    "mariadbd": "mariadb-server",
+    "/usr/lib/galera/libgalera_smm.so": "galera-4",
+    "dnsmasq": "dnsmasq-base",
+    "udhcpc": "udhcpc",
+    "glusterd": "glusterfs-server",  # whose service Debian neither enables nor starts
+    "glusterfs": "glusterfs-client",
 }
 """What the probes run, what plants a wrong clock, a browser and servers, for tests only."""
 
-SERVICES = ("nginx", "haproxy")
-"""Packages that start a service of the system, of which tests need only the program."""
+SERVICES = {
+    "nginx": "nginx",
+    "haproxy": "haproxy",
+    "mariadb-server": "mariadb",
+}
+"""Packages that start a service of the system, each with it; tests need only the program."""
 
 NO_START = Path("/usr/sbin/policy-rc.d")
 """Debian's packages start no service while this program says 101 (invoke-rc.d(8))."""
@@ -211,7 +221,7 @@ def system(*, dev: bool) -> None:
 
 def install(asroot: list[str], apt: list[str], missing: list[str]) -> None:
     """Install packages; services of the system that come with them do not start, now or later."""
-    services = [name for name in SERVICES if name in missing]
+    services = [name for package, name in SERVICES.items() if package in missing]
     # A policy that is there already, as in containers, stays as it is.
     keeps_off = bool(services) and not NO_START.exists()
     if keeps_off:

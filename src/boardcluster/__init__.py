@@ -15,7 +15,6 @@ What is named here is loaded when it is first used, so that the import itself ta
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,12 +71,13 @@ __all__ = [
     "results",
 ]
 
-__version__ = version("boardcluster")
-
-
-if not TYPE_CHECKING:  # so that a name that does not exist is an error to type checkers, too
+if TYPE_CHECKING:
+    __version__: str
+else:  # so that a name that does not exist is an error to type checkers, too
 
     def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return import_module("importlib.metadata").version("boardcluster")
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(

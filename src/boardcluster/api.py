@@ -44,7 +44,7 @@ from boardcluster.campaign.watch_rounds import (
     WatchOrder,
     check_watch,
     notify_command,
-    notify_of,
+    notify_once,
     notify_program,
     preview_round,
     run_round,
@@ -84,7 +84,8 @@ from boardcluster.report.export.writers import (
     write_frame,
 )
 from boardcluster.services.containers import copies_of, fit_of
-from boardcluster.services.operation import read_spec, spec_as_run
+from boardcluster.services.declaration import read_spec
+from boardcluster.services.operation import spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.services.user_timer import TimerState, remove_timer, write_timer
@@ -92,8 +93,8 @@ from boardcluster.spec import REPETITIONS_MAX, SEED_MAX, STARTS_MAX, check_preci
 from boardcluster.store import Store
 from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration, parse_size
-from boardcluster.workloads import load_workload
-from boardcluster.workloads.base import check_parameters
+from boardcluster.workloads import changes_work, load_workload
+from boardcluster.workloads.base import InputKind, check_parameters
 
 __all__ = [
     "BisectOutcome",
@@ -413,7 +414,7 @@ class Cluster:
         command = notify_command(notify)
         outcome = run_round(self.home, order, cache=self.cache, follow=self._follow)
         standing = watch_standing(self.home, outcome.campaign.name)
-        failure = notify_of(standing, command) if command and standing.left_now else ""
+        failure = notify_once(self.home, standing, command)
         return WatchRound(outcome=outcome, standing=standing, notify_failure=failure)
 
     def preview_round(
@@ -466,7 +467,6 @@ class Cluster:
         first: str,
         second: str,
         *,
-        only: str | Sequence[str] = (),
         tainted: bool = False,
         new: bool = False,
     ) -> BisectOutcome:
@@ -479,7 +479,6 @@ class Cluster:
             first: a profile, the path of one's own, ``"KEY=VALUE,KEY=VALUE"``, ``"cluster"`` for
                 what cluster.toml says, or an engine pair.
             second: the other side, likewise.
-            only: only cells with ``KEY=VALUE[,VALUE]``.
             tainted: count disturbed runs, too.
             new: measure everything again.
 
@@ -488,15 +487,12 @@ class Cluster:
             CapacityError: a side cannot run here; with every reason.
         """
         self.require()
-        order = _bisect_order(file, first, second, only)
-        order = replace(order, tainted=tainted, new=new)
+        order = BisectOrder(file=Path(file), sides=(first, second), tainted=tainted, new=new)
         return run_bisect(self.home, order, cache=self.cache, follow=self._follow)
 
-    def preview_bisect(
-        self, file: AnyPath, first: str, second: str, *, only: str | Sequence[str] = ()
-    ) -> BisectPlan:
+    def preview_bisect(self, file: AnyPath, first: str, second: str) -> BisectPlan:
         """Return what ``bisect`` would do and how many runs it may take; changes nothing."""
-        return plan_bisect(self.home, _bisect_order(file, first, second, only))
+        return plan_bisect(self.home, BisectOrder(file=Path(file), sides=(first, second)))
 
     def require(self) -> None:
         """Refuse a cluster that was never declared.
@@ -521,10 +517,6 @@ class WatchRound:
     """How every cell stands after it."""
     notify_failure: str
     """Why the command could not be told of a cell that left its limits; empty if it was."""
-
-
-def _bisect_order(file: AnyPath, first: str, second: str, only: str | Sequence[str]) -> BisectOrder:
-    return BisectOrder(file=Path(file), sides=(first, second), only=_words(only))
 
 
 class Table:
@@ -604,7 +596,8 @@ class Results(Table):
             campaigns = {row.id: row for row in store.campaigns()}
         if telemetry is None:
             raise EmptySelectionError(
-                f"{attempt.name} has no samples", hint="leave the name out for the latest that has"
+                f"{attempt.name} has no samples",
+                hint="leave the name out to get the latest run that has samples",
             )
         return Table(lambda: sample_frame([(result, telemetry)], campaigns))
 
@@ -677,7 +670,9 @@ def predict(
     asked = AskedRun(
         workload=workload,
         engine=choose_engine(workload, next(iter(_engines(engine)), None), found.engines),
-        size_bytes=require_size(workload, size),
+        size_bytes=require_size(
+            workload, size, takes_input=found.input_kind is not InputKind.NOTHING
+        ),
         workers=workers,
         board=board,
         medium=medium,
@@ -730,6 +725,7 @@ def report(
         campaign=campaign,
         tainted=tainted,
         figures=figures,
+        changes_work=changes_work,
         follow=follow,
     )
 
@@ -781,7 +777,8 @@ def require_ending(file: Path) -> None:
     """
     if file.suffix not in _ENDINGS:
         raise UsageError(
-            f"{file} ends with none of {', '.join(_ENDINGS)}", hint="choose one of these endings"
+            f"{file} does not end in one of {', '.join(_ENDINGS)}",
+            hint="choose one of these endings",
         )
 
 
@@ -864,7 +861,7 @@ def export_bundle(
         follow: told what is done, how much of it, and how much there is; None for silence.
 
     Raises:
-        UsageError: the file is there already, or the package rocrate is not installed.
+        UsageError: the file is there already, or a package of the extra `bundle` is not installed.
         ClusterError: there is no such cluster, or a run has not ended.
         EmptySelectionError: there is no such campaign, or no run.
         StoreError: the store, or an artefact, cannot be read.
@@ -876,6 +873,7 @@ def export_bundle(
         folder,
         Path(path),
         cluster=spec_as_run(folder),
+        changes_work=changes_work,
         cache=cache_folder(_path(cache)),
         campaign=campaign,
         tainted=tainted,
@@ -923,7 +921,7 @@ def recompute(bundle: AnyPath) -> RecomputedReport:
         InputError: it is no bundle, of a newer version, or was changed.
         StoreError: a record in it cannot be used.
     """
-    return recompute_report(Path(bundle))
+    return recompute_report(Path(bundle), changes_work=changes_work)
 
 
 def _parameter_defaults(workload: str) -> dict[str, str]:

@@ -29,6 +29,7 @@ __all__ = [
     "JvmCrashError",
     "LockedError",
     "LoginError",
+    "MeasuringLimitError",
     "MeterError",
     "OutOfLimitsError",
     "PredictionUnknownError",
@@ -59,7 +60,7 @@ EXIT_CODES: Mapping[int, str] = {
     8: "a command on a node failed or did not end in time, or the node cannot be reached",
     9: "a run failed, an output is wrong, or nothing was selected",
     10: "the store is damaged or of an unknown version",
-    11: "a prediction is not known well enough; why, and the run that would help, are shown",
+    11: "a prediction is too uncertain; why, and the run that would help, are shown",
     12: "a cell of `watch-performance` is out of its limits; what it measured is stored",
     EXIT_DEFECT: "a defect of boardcluster; please report it with the lines shown",
     EXIT_INTERRUPTED: "Ctrl-C; everything that the command started has been ended",
@@ -248,7 +249,7 @@ class ProbeOutputError(RemoteError):
 
 
 class MeterError(RemoteError):
-    """A power meter does not answer, or not with a reading; a run goes on without energy.
+    """A power meter does not answer, or gives no reading; a run continues without energy.
 
     What to do: check its address and power.
     """
@@ -270,8 +271,15 @@ class StalledError(RunError):
     """
 
 
+class MeasuringLimitError(RunError):
+    """The program that measures may have been the limit, so the number is not the cluster's.
+
+    What to do: as the hint says; `boardcluster run FILE --resume` tries the run again.
+    """
+
+
 class VerificationError(RunError):
-    """A job ended well, but its output is wrong; where it differs is shown.
+    """A job succeeded, but its output is wrong; where it differs is shown.
 
     What to do: keep the attempt's folder: the job or the cluster has a defect.
     """
@@ -308,7 +316,7 @@ class OutOfLimitsError(BoardclusterError):
     The round itself went well, and is stored.
 
     What to do: see what changed between the rounds that are named; undo it, or accept it with
-    `--new`, which begins another baseline.
+    `--new`, which starts a new baseline.
     """
 
     exit_code = 12

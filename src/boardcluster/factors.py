@@ -184,7 +184,7 @@ FACTORS = (
         label="engine",
         meaning="the engine",
         left_out="all that the workload has",
-        allowed="`mapreduce`, `spark`, `mpi`, `http`",
+        allowed="`mapreduce`, `spark`, `mpi`, `http`, `galera`, `gluster`",
         kind=Engine,
         noun="an engine",
     ),

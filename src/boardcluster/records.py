@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing
 
 __all__ = [
+    "BASELINE_LEAST",
     "EXCLUDING_SHARE",
     "MANY_YEARS",
     "SMALLEST_EFFECT_SHARE",
@@ -95,16 +96,29 @@ class Engine(StrEnum):
     SPARK = "spark"
     MPI = "mpi"
     HTTP = "http"
+    GALERA = "galera"
+    GLUSTER = "gluster"
 
     @property
     def own_name(self) -> str:
         """Its own spelling of its name."""
-        return {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark"}.get(self, self.value.upper())
+        names = {
+            Engine.MAPREDUCE: "MapReduce",
+            Engine.SPARK: "Spark",
+            Engine.GALERA: "Galera",
+            Engine.GLUSTER: "GlusterFS",
+        }
+        return names.get(self, self.value.upper())
 
     @property
     def on_yarn(self) -> bool:
         """Whether its jobs run in YARN's containers, with data in HDFS and settings of Hadoop."""
         return self in (Engine.MAPREDUCE, Engine.SPARK)
+
+    @property
+    def is_service(self) -> bool:
+        """Whether it starts for a run and ends with it, where others run in daemons that stay."""
+        return self in (Engine.HTTP, Engine.GALERA, Engine.GLUSTER)
 
 
 class Egress(StrEnum):
@@ -932,6 +946,10 @@ class Disturbance:
     adjustable: bool
     """Whether a model of several runs can adjust for it (steal, foreign load); else it excludes."""
 
+
+BASELINE_LEAST = 5
+"""Fewest rounds of a watch's baseline. With 5 the limits are 7.5 standard deviations from the mean,
+with 4 already 11 and with 3 27: they would hold nearly everything."""
 
 SMALLEST_EFFECT_SHARE = 0.05
 """The smallest effect of interest: what explains less of a run than this is not worth a verdict,

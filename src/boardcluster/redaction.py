@@ -50,6 +50,13 @@ _IN_FILES = (
         r"""(?P<quote>["']))(?:(?!(?P=quote)).)+""",
         re.IGNORECASE,
     ),
+    # NAME = VALUE without quotes; digits alone are as a rule how many tokens there may be.
+    re.compile(
+        rf"(?P<kept>(?:{_WORDS}|signature|{_KEYS})[\w.-]*"
+        r"(?:[ \t]{1,2}=[ \t]{0,2}|=[ \t]{1,2}))"
+        r"(?!\(hidden\)|[\d.]+(?:[\s,;]|\Z)|(?:true|false|null|none)\b)[^\s\"'<>,;&=]+",
+        re.IGNORECASE,
+    ),
     # "password: VALUE"; a class of Java, as in "token.Token: message", has a dot before it.
     re.compile(
         rf"(?P<kept>(?<![\w.$-])(?:[a-z]+[_-])*(?:{_WORDS}|{_KEYS})s?\s*:\s+)"
@@ -77,6 +84,7 @@ _NEEDED = (
     ('":', "':", '" :', "' :"),
     ("=",),
     ('="', "='", '= "', "= '", '=  "', "=  '"),
+    (" =", "\t=", "= ", "=\t"),
     (": ", ":\t", ":\n"),
     ("<value>",),
     ("gh", "glpat-", "akia", "asia", "xox", "aiza", "hf_", "eyj"),

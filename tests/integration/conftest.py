@@ -1,7 +1,7 @@
 """A real emulated cluster for the tests, and proof that nothing is left of it.
 
-Most modules run side by side, each in one process of pytest-xdist. What measures this machine, or
-limits it, is marked ``alone`` and runs by itself (see the Makefile).
+Most modules run side by side, each in one process of pytest-xdist. What measures this machine is
+marked ``alone`` and runs by itself (see the Makefile).
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import contextlib
 import functools
 import json
 import os
+import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ import pytest
 from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.datasets.airline import prepare_airline
 from boardcluster.fetch.cache import no_progress
+from boardcluster.services.archive import provide_archives
 from boardcluster.services.install import Installation, install
 from boardcluster.services.java import provide_java
 from boardcluster.services.pair import load_pair, pair_ids
-from tests.boards import SYSTEM_PATH
+from tests.boards import AS_DRIVER, SYSTEM_PATH
 from tests.quick_java import make_java_home
 
 CLI = (sys.executable, "-m", "boardcluster")
@@ -44,9 +46,10 @@ WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 
 
 LONGEST_FIRST = (
-    *("test_boards_cluster", "test_campaign", "test_cluster", "test_variants", "test_tune"),
-    *("test_survival", "test_labs", "test_faults", "test_tutorial", "test_local", "test_starts"),
-    *("test_settings", "test_python", "test_services"),
+    *("test_boards_cluster", "test_campaign", "test_services", "test_twin", "test_cluster"),
+    *("test_survival", "test_python", "test_faults", "test_local", "test_tutorial"),
+    *("test_dashboard", "test_tune", "test_services_boards", "test_settings", "test_starts"),
+    *("test_variants", "test_labs", "test_provision", "test_limits_version_2", "test_twin_speed"),
 )
 """Modules that take minutes. Side by side they begin first, so that none is left to end alone."""
 
@@ -89,8 +92,10 @@ def installed(cache: Path) -> Callable[[str], Installation]:
 
 @pytest.fixture(scope="session")
 def fetched(cache: Path, installed: Callable[[str], Installation]) -> None:
-    """Fetch what a driver needs that reaches nothing but its boards."""
-    installed(pair_ids()[0])
+    """Fetch and make what a driver needs that reaches nothing but its boards, or writes nothing."""
+    engines = installed(pair_ids()[0])
+    java = provide_java(engines.pair, cache=cache)
+    provide_archives(engines, java, cache=cache, progress=no_progress)
     prepare_airline(size_bytes=1_000_000, cache=cache, progress=no_progress)
 
 
@@ -102,29 +107,46 @@ def java_home() -> Iterator[Path]:
         yield make_java_home(Path(folder) / "java")
 
 
-@contextlib.contextmanager
-def cache_of_nobody(cache: Path, folder: Path) -> Iterator[Path]:
-    """A cache of an ordinary user's own that holds what this machine's holds, without a copy of it.
+START_AS_NOBODY = """\
+mount -t overlay -o "lowerdir=$1,upperdir=$2,workdir=$3" own "$1"
+echo ready
+exec sleep infinity
+"""
+"""The first process of an ordinary user's own view of this machine."""
 
-    As root the user owns every folder and every small file of it, locks among them; jars are only
-    read. An ordinary user has a cache already.
+
+@contextlib.contextmanager
+def as_nobody(cache: Path, folder: Path) -> Iterator[tuple[str, ...]]:
+    """What an ordinary user's programs are started with; the cache is the user's own, uncopied.
+
+    As root that user has a view of this machine in which the folder that closes the cache to others
+    is open, and in which every folder of the cache and every small file, locks among them, is the
+    user's; jars are only read. The cache is where it always is, because class-data archives fit
+    only jars at the paths that they were made of, and a JVM without any takes twice the time to
+    start. An ordinary user has a cache already.
     """
     if os.geteuid() != 0:
-        yield cache
+        yield ()
         return
-    parts = {name: folder / "cache" / name for name in ("upper", "work", "whole")}
-    for part in parts.values():
+    above = [path for path in reversed(cache.parents) if not path.stat().st_mode & stat.S_IXOTH]
+    top, upper, work = (above or [cache])[0], folder / "own" / "upper", folder / "own" / "work"
+    for part in (upper, work):
         part.mkdir(parents=True)
-    layers = f"lowerdir={cache},upperdir={parts['upper']},workdir={parts['work']}"
-    whole = parts["whole"]
-    subprocess.run(["mount", "-t", "overlay", "-o", layers, "cache", str(whole)], check=True)
-    try:
-        for path in (whole, *whole.rglob("*")):
-            if path.is_dir() or path.stat().st_size < COPIED_BYTES_MOST:
-                os.chown(path, NOBODY, NOBODY)
-        yield whole
-    finally:
-        subprocess.run(["umount", str(whole)], check=True)
+    start = ["unshare", "--mount", "sh", "-ec", START_AS_NOBODY, "nobody"]
+    with subprocess.Popen([*start, top, upper, work], stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"ready\n"
+            root = Path(f"/proc/{holder.pid}/root")
+            for path in above:
+                (root / path.relative_to("/")).chmod(0o755)
+            own = root / cache.relative_to("/")
+            for path in (own, *own.rglob("*")):
+                if path.is_dir() or path.stat().st_size < COPIED_BYTES_MOST:
+                    os.chown(path, NOBODY, NOBODY)
+            yield (*AS_DRIVER, str(holder.pid), *AS_NOBODY)
+        finally:
+            holder.kill()
 
 
 @pytest.fixture
@@ -177,12 +199,48 @@ class Cli:
         return json.loads(self(*arguments, "--json"))
 
 
+def is_unwatched(attempt: Mapping[str, Any]) -> bool:
+    """Whether this machine was too busy for agents to watch a run of a second or two."""
+    return bool(attempt["reason"].startswith("telemetry: "))
+
+
+def finish(program: Cli, file: str) -> tuple[Any, str]:
+    """Run a campaign to its end, or go on with one; again if runs could not be watched, only.
+
+    Returns:
+        What it prints with ``--json``, and all that it said.
+    """
+    said = ""
+    for _ in range(4):
+        with program.start("run", file, "--continue", "--json") as process:
+            out, told = process.communicate(timeout=600)
+        said += told
+        done = json.loads(out)
+        bad = [row["attempt"] for row in done["results"] if row["attempt"]["state"] != "ok"]
+        if not bad:
+            break
+        assert all(map(is_unwatched, bad)), f"{told}\n{bad}"
+    return done, said
+
+
 @pytest.fixture(scope="session")
 def cli(cache: Path, java_home: Path) -> Callable[..., Cli]:
     def make(home: Path, **options: Any) -> Cli:
         return Cli(home, cache, java_home, **options)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def watched(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
+    """A cluster that is up, for all tests that measure on one and leave it as they found it."""
+    program = cli(tmp_path_factory.mktemp("watched") / "home")
+    program("init", "--workers", "2", "--subnet", "198.18.62.0/24")
+    try:
+        program("up")
+        yield program
+    finally:
+        program("down", "--wipe")
 
 
 def traces() -> dict[str, set[str]]:

@@ -344,6 +344,7 @@ def main() -> None:
     found["changed"] = changed_outside(groups, nodes)
     set_all(groups, nodes, limited=False)
     found["lifted"] = readings(groups, nodes, limited=False)
+    found["buffered lifted"] = on_all(nodes, "make", BUFFERED_BYTES)
     found["cpu lifted"] = cpu_shares(groups, ["one"])
     found["read bytes lifted"] = nodes["one"].use("read", nodes["one"].file, BLOCK_BYTES, 2)
     found["write requests lifted"] = nodes["one"].use("write", nodes["one"].file, 4096, 4)

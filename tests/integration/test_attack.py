@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from boardcluster.cluster.kinds.emulated import KIND
 from boardcluster.cluster.state import load_state
 from boardcluster.remote.netns import enter
 from boardcluster.services.daemons import daemons_of, ports_of
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from tests.integration.attack import ATTACKS
 from tests.integration.conftest import Cli
 
@@ -38,7 +39,7 @@ def test_whoever_is_on_a_node_gets_everything_but_submission_by_web(up: Cli) -> 
         [
             *enter(worker.pid, own_user=state.own_user, kinds="n"),
             *(sys.executable, "-I", "-S", str(Path(__file__).with_name("attack.py"))),
-            *("--user", "root"),  # the owner of an emulated cluster's HDFS
+            *("--user", KIND.user(state)),  # the owner of its HDFS
             *(node.address for node in state.nodes),
         ],
         capture_output=True,

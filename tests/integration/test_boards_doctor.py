@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,16 +27,13 @@ BOARD_CHECKS = {
 """Names of what the doctor finds on boards."""
 
 LOOK = """
-import json, sys, time
+import json, sys
 from boardcluster.cluster.kinds.boards.nodes import BoardNodes
 from boardcluster.cluster.discovery import discover
 from boardcluster.store import to_json
 from pathlib import Path
 remote = BoardNodes(Path(sys.argv[1])).reach("pi0", "pi0", user=sys.argv[2], folder="")
-discover(remote)
-began = time.monotonic()
-facts = discover(remote)
-print(json.dumps({"took": time.monotonic() - began, "facts": to_json(facts)}))
+print(json.dumps(to_json(discover(remote))))
 """
 
 
@@ -71,8 +67,8 @@ class Lab:
     def look(self, user: str) -> dict[str, Any]:
         """What discovery finds on pi0, asked as a user."""
         command = [sys.executable, "-c", LOOK, str(self.home), user]
-        answer: dict[str, Any] = json.loads(self.boards.on_driver(command).stdout)
-        return answer
+        facts: dict[str, Any] = json.loads(self.boards.on_driver(command).stdout)
+        return facts
 
     def sh(self, index: int, program: str) -> None:
         """Plant a fault on a board, not over SSH."""
@@ -92,9 +88,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("user", ["", "root"])
 def test_discovery_of_a_board(lab: Lab, user: str) -> None:
-    answer = lab.look(user)
-    assert answer["took"] < 3
-    facts = answer["facts"]
+    facts = lab.look(user)
     assert (facts["name"], facts["login_user"], facts["sudo"]) == ("pi0", "pi", "works")
     assert facts["own_addresses"] == ["127.0.1.1"]
     assert [link["addresses"] for link in facts["links"]] == [[f"{lab.boards.nodes[0].address}/24"]]
@@ -108,10 +102,7 @@ def test_discovery_of_a_board(lab: Lab, user: str) -> None:
 
 def test_fresh_boards_and_nothing_is_changed(lab: Lab) -> None:
     lab.sh(1, "touch /tmp/before")
-    began = time.monotonic()
     rows = lab.doctor()
-    took = time.monotonic() - began
-    assert took < 20  # benchmarks hold it to 10
     assert {row["check"] for row in rows} >= BOARD_CHECKS
     assert not [row for row in rows if "itself failed" in row["seen"]]
     errors = {row["check"] for row in rows if not row["ok"] and row["severity"] == "error"}
@@ -165,9 +156,7 @@ def test_boards_that_refuse_or_do_not_answer_are_named_and_the_others_examined(l
     lab.boards.sudo_asks(1)
     lab.boards.new_host_key(2)
     lab.boards.cut(3)
-    began = time.monotonic()
     rows = [row for row in lab.doctor() if not row["ok"]]
-    assert time.monotonic() - began < 60
     assert [row["node"] for row in rows if row["check"] == "sudo_asks"] == ["pi1"]
     reachable = {row["node"]: row for row in rows if row["check"] == "reachable"}
     assert set(reachable) == {"pi2", "pi3"}

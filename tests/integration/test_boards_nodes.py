@@ -177,7 +177,7 @@ def test_other_keys_a_password_and_no_power(tmp_path: Path) -> None:
         assert gone([boards.nodes[2].pid])
         silent = boards.on_driver([*IMPATIENT, "pi2", "true"], check=False)
         assert "timed out" in silent.stderr or "No route to host" in silent.stderr
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         assert on(boards, 1, "echo on") == "on\n"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
@@ -23,6 +26,7 @@ from boardcluster.cluster import processes
 from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import load_state
 from boardcluster.datasets.text import from_file
+from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import Attempt, Engine, Measurement, Policy, Trial
 from boardcluster.remote.base import ProcessRef
@@ -78,7 +82,7 @@ def test_web_pages_open_from_the_host(up: Cli) -> None:
 
 @pytest.mark.needs_root
 def test_no_other_user_of_this_machine_reaches_the_cluster(up: Cli) -> None:
-    """Whoever reached YARN could run commands as root: the kernel must refuse everybody else."""
+    """Whoever reaches YARN runs commands there: the kernel must refuse everybody else."""
     url = next(r["url"] for r in up.json("status")["daemons"] if r["name"] == "resourcemanager")
     host, port = url.removeprefix("http://").split(":")
     load, connect = "import os, socket\n", f"socket.socket().connect(('{host}', {port}))"
@@ -125,6 +129,124 @@ def test_no_other_user_passes_by_binding_to_the_interface(up: Cli) -> None:
         assert other.returncode == 7, other.stderr or "another user reached the ResourceManager"
     link = Path("/proc/sys/net/ipv6/conf") / state.host_link / "disable_ipv6"
     assert not link.exists() or link.read_text().strip() == "1"
+
+
+def users_of_processes(live: LiveCluster) -> set[tuple[int, str]]:
+    """The real user of every process on the nodes but the first, with its program's name."""
+    first = {node.pid for node in live.state.nodes}
+    spaces = {Path(f"/proc/{node.pid}/ns/pid").stat().st_ino for node in live.state.nodes}
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            inside = (entry / "ns" / "pid").stat().st_ino in spaces
+            if inside and int(entry.name) not in first:
+                status = (entry / "status").read_text()
+                ids = next(row for row in status.splitlines() if row.startswith("Uid:"))
+                found.add((int(ids.split()[1]), (entry / "comm").read_text().strip()))
+    return found
+
+
+@pytest.mark.needs_root
+def test_neither_daemons_nor_jobs_of_roots_cluster_run_as_root(
+    up: Cli, live: LiveCluster, tmp_path: Path
+) -> None:
+    """A job, in its driver and in its containers, reads no file that only root may read."""
+    secret = tmp_path / "secret"
+    secret.write_text("of root's")
+    secret.chmod(0o600)
+    program = tmp_path / "reads.py"
+    program.write_text(
+        "import os\n"
+        "from pyspark import SparkContext\n"
+        f"places = ['/etc/shadow', '{secret}', '{up.home}/state.json', '{Path.home()}/.bashrc']\n"
+        "def look(_):\n"
+        "    found = [('user', os.getuid())]\n"
+        "    for place in places:\n"
+        "        try:\n"
+        "            found.append((place, len(open(place).read())))\n"
+        "        except OSError as error:\n"
+        "            found.append((place, type(error).__name__))\n"
+        "    return found\n"
+        "context = SparkContext()\n"
+        "for found in (look(0), context.parallelize([0], 1).map(look).collect()[0]):\n"
+        "    print('FOUND', found)\n"
+        "context.stop()\n"
+    )
+    with up.start("submit", "spark", "--", str(program)) as running:
+        seen: set[tuple[int, str]] = set()
+        while running.poll() is None:
+            seen |= users_of_processes(live)
+            time.sleep(0.2)
+        out, err = running.communicate()
+    assert running.returncode == 0, out + err
+
+    said = [row for row in out.splitlines() if row.startswith("FOUND")]
+    assert len(said) == 2, out
+    for row in said:
+        assert f"('user', {live.state.service_uid})" in row
+        assert row.count("Error") == 4, row
+    # What the driver itself asks of nodes enters them as root first, and then becomes the user.
+    allowed = {"nsenter", "setpriv", "sh", "env", "unshare", "tc", "ip"}
+    assert {name for user, name in seen if user == 0} <= allowed, seen
+    assert {user for user, _ in seen} <= {0, live.state.service_uid}
+    assert (live.state.service_uid, "java") in seen
+
+
+@pytest.mark.needs_root
+def test_the_user_of_jobs_cannot_become_another(live: LiveCluster) -> None:
+    worker = live.remotes["worker1"]
+    status = worker.run(["cat", "/proc/self/status"]).text
+    rows = dict(row.split(":\t", 1) for row in status.splitlines() if ":\t" in row)
+    assert (rows["CapEff"], rows["CapPrm"], rows["CapInh"]) == ("0" * 16,) * 3
+    assert rows["NoNewPrivs"] == "1"
+    forbidden = (
+        ["mount", "-t", "tmpfs", "x", "/mnt"],
+        ["ip", "link", "set", "eth0", "down"],
+        ["touch", "/etc/hosts"],
+        ["touch", f"{live.state.nodes[1].folder}/../of-another"],
+    )
+    for command in forbidden:
+        assert worker.run(command, check=False).returncode != 0, command
+
+
+@pytest.mark.needs_root
+def test_a_job_cannot_trace_the_process_by_which_root_enters(live: LiveCluster) -> None:
+    """Whoever traces a node's first process chooses the namespaces that root enters."""
+    trace = (
+        "import ctypes, os\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "for name, request in (('attach', 16), ('seize', 0x4206)):\n"
+        "    done = libc.ptrace(ctypes.c_long(request), 1, None, None)\n"
+        "    print(name, done, ctypes.get_errno())\n"
+        "print('owner', os.stat('/proc/1').st_uid)\n"
+    )
+    for node in live.state.nodes:
+        said = live.remotes[node.name].run(["python3", "-c", trace]).text.splitlines()
+        assert said == [f"attach -1 {errno.EPERM}", f"seize -1 {errno.EPERM}", "owner 0"]
+
+
+@pytest.mark.needs_root
+def test_what_a_job_leaves_leads_the_driver_nowhere(live: LiveCluster, tmp_path: Path) -> None:
+    """Links to what only root may read or write, where the driver copies from and to."""
+    worker, folder = live.remotes["worker1"], f"{live.state.nodes[1].folder}/tmp/left"
+    victim, own = tmp_path / "victim", tmp_path / "own"
+    victim.write_text("of root's")
+    own.write_text("of the driver's")
+    own.chmod(0o600)
+    worker.run(["mkdir", "-p", folder])
+    worker.run(["ln", "-s", "/etc/shadow", f"{folder}/read"])
+    worker.run(["ln", "-s", str(victim), f"{folder}/written"])
+
+    with pytest.raises(RemoteError, match="tar"):
+        worker.get(folder, tmp_path / "got")
+    assert not (tmp_path / "got").exists()
+    worker.put(own, f"{folder}/written")
+    assert victim.read_text() == "of root's"
+    assert worker.run(["cat", f"{folder}/written"]).text == "of the driver's"
+    with worker.temporary_upload(own) as place:
+        assert worker.run(["cat", place]).text == "of the driver's"
+    assert worker.run(["test", "-e", place], check=False).returncode != 0
+    worker.run(["rm", "-r", folder])
 
 
 def test_up_again_changes_nothing(up: Cli) -> None:
@@ -299,7 +421,7 @@ def test_submit_runs_a_spark_program_of_the_user(up: Cli, tmp_path: Path) -> Non
     app.write_text(APP)
     out = up("submit", "spark", "--", str(app), "100", "--password", "hunter2")
     assert "sum of squares: 328350" in out
-    (row,) = [r for r in up.json("results")["results"] if r["trial"]["workload"] == "submit"]
+    row = [r for r in up.json("results")["results"] if r["trial"]["workload"] == "submit"][-1]
     assert row["attempt"]["state"] == "ok"
     assert row["measurement"]["exit_status"] == 0
     assert row["measurement"]["counters"]["spark/tasks"] > 0

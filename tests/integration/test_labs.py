@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import AS_NOBODY, NOBODY, cache_of_nobody
+from tests.integration.conftest import NOBODY, as_nobody
 from tests.tidy.docs_blocks import (
     Block,
     console_blocks,
@@ -39,8 +39,13 @@ SHEETS = (
 )
 """In this order the cluster is seldom started anew: 2 ends with another one in memory."""
 
-LONG = ("2-disk-or-processor",)
-"""Four minutes, for runs on two clusters one after the other."""
+LONG = ("1-speed-up", "5-watts-and-euros", "2-disk-or-processor", "4-a-node-dies")
+"""A minute or more each, for runs on two clusters in turn or six starts of one; before a release.
+
+The commands and files of every sheet are checked in tests/tidy. Clusters change with the number of
+workers in test_campaign.py, too, and what dies in a sheet dies in test_campaign.py, test_faults.py
+and test_survival.py.
+"""
 
 QUICKER = {
     "1-speed-up": {
@@ -105,13 +110,14 @@ class Student:
     """Somebody at a laptop, in a folder that looks like the clone."""
 
     place: Path
+    user: tuple[str, ...]
     cache: Path
     java_home: Path
 
     def type(self, text: str) -> subprocess.CompletedProcess[str]:
         """Run a script in the student's shell; all that is printed comes in its order."""
         return subprocess.run(
-            [*(AS_NOBODY if os.geteuid() == 0 else ()), "bash", "-c", END_WHAT_RUNS + text],
+            [*self.user, "bash", "-c", END_WHAT_RUNS + text],
             cwd=self.place,
             env={
                 **os.environ,
@@ -131,11 +137,11 @@ class Student:
 
 
 @pytest.fixture(scope="module")
-def student(cache: Path, java_home: Path) -> Iterator[Student]:
+def student(cache: Path, java_home: Path, fetched: None) -> Iterator[Student]:
     """A student who has prepared the labs, as their first page says."""
     with (
         tempfile.TemporaryDirectory(prefix="boardcluster-labs-", dir="/var/tmp") as name,
-        cache_of_nobody(cache, Path(name)) as own_cache,
+        as_nobody(cache, Path(name)) as user,
     ):
         folder = Path(name)
         folder.chmod(0o755)
@@ -147,7 +153,7 @@ def student(cache: Path, java_home: Path) -> Iterator[Student]:
         if os.geteuid() == 0:
             for path in (folder, place, *place.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
-        made = Student(place=place, cache=own_cache, java_home=java_home)
+        made = Student(place=place, user=user, cache=cache, java_home=java_home)
         was_there = IN_MEMORY.exists()
         try:
             done = made.type(script(preparation()))
@@ -164,7 +170,6 @@ def test_every_sheet_is_run() -> None:
     assert sorted(SHEETS) == sorted(path.stem for path in LABS.glob("[0-9]*.md"))
 
 
-@pytest.mark.usefixtures("fetched")  # once for all users of this machine
 @pytest.mark.parametrize(
     "sheet",
     [pytest.param(name, marks=pytest.mark.soak) if name in LONG else name for name in SHEETS],

@@ -28,7 +28,8 @@ from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
 PROGRAMS = (
-    *("env", "losetup", "mkdir", "mkfs.ext4", "mount", "nsenter", "sh", "sleep", "unshare"),
+    *("chmod", "chown", "env", "losetup", "mkdir", "mkfs.ext4", "mount", "nsenter", "sh", "sleep"),
+    *("stat", "unshare"),
 )
 CHARGED_AHEAD_BYTES = 2 * 64 * 4096
 """Each of two processors charges 64 pages at once (MEMCG_CHARGE_BATCH), adds before it looks at the
@@ -117,8 +118,11 @@ def test_disks_read_and_write_around_the_page_cache_at_their_rates(found: Any, n
 @pytest.mark.parametrize("node", WANTED)
 def test_what_the_kernel_writes_later_is_held_to_the_nodes_rate(found: Any, node: str) -> None:
     most = WANTED[node].disk.write_bytes_per_second
-    # Less than the rate by what the file system writes for itself and by fsync.
-    assert 0.8 * most < found["buffered"][node]["bytes_per_second"] < (1 + RATE_TOLERANCE) * most
+    # At worst the machine fills its cache and does its own part of each write while the disk waits:
+    # then a byte takes the time that it takes without a limit, and the limit's.
+    without = found["buffered lifted"][node]["bytes_per_second"]
+    least = 1 / (1 / most + 1 / without)
+    assert 0.9 * least < found["buffered"][node]["bytes_per_second"] < (1 + RATE_TOLERANCE) * most
 
 
 def test_page_cache_stays_within_a_nodes_memory(found: Any) -> None:
@@ -194,7 +198,7 @@ def test_the_machine_ends_with_who_started_it_even_after_kill_9(
             machine = wait_until(
                 machine_of,
                 "the machine",
-                seconds=30,
+                seconds=90,
                 failed=lambda: driver.poll() is not None,
             )
         finally:

@@ -120,6 +120,23 @@ def test_results_say_where_they_come_from(up: Cli, tmp_path: Path) -> None:
     assert "namespaces" not in text
 
 
+def test_hpl_is_built_with_openblas_and_dates_its_core_phase(up: Cli) -> None:
+    """By an ordinary user, without installing anything; a small system, so nothing is searched."""
+    up("run", "hpl", "--size", "8MB", "--repetitions", "1")
+
+    with Store.open(up.home, read_only=True) as store:
+        rows = [row for campaign in store.campaigns() for row in store.results(campaign.id)]
+    (found,) = (row for row in rows if row.trial.workload == "hpl")
+    assert found.attempt is not None
+    assert found.measurement is not None, found.attempt.reason
+    assert found.attempt.fingerprint.blas.startswith("OpenBLAS ")
+    assert "kernels for" in found.attempt.fingerprint.blas
+    figures, phases = found.measurement.figures, found.measurement.phases_seconds
+    assert (figures["n"], figures["nb"]) == (896, 128)
+    assert phases["solve/core"] == pytest.approx(figures["solve_seconds"], rel=0.2, abs=0.02)
+    assert phases["solve/core"] < phases["solve"]
+
+
 def test_down_finds_the_containers_of_a_killed_driver(up: Cli) -> None:
     mark = identity(up)
 
@@ -162,21 +179,4 @@ def test_the_demo_takes_a_local_node_and_says_so(
     assert "so the demo runs on one local node, which is this machine itself" in said
     assert leftover_processes(mark) == []
     assert load_state(program.home) is None
-
-
-def test_hpl_is_built_with_openblas_and_dates_its_core_phase(up: Cli) -> None:
-    """By an ordinary user, without installing anything; a small system, so nothing is searched."""
-    up("up")
-    up("run", "hpl", "--size", "8MB", "--repetitions", "1")
-
-    with Store.open(up.home, read_only=True) as store:
-        rows = [row for campaign in store.campaigns() for row in store.results(campaign.id)]
-    (found,) = (row for row in rows if row.trial.workload == "hpl")
-    assert found.attempt is not None
-    assert found.measurement is not None, found.attempt.reason
-    assert found.attempt.fingerprint.blas.startswith("OpenBLAS ")
-    assert "kernels for" in found.attempt.fingerprint.blas
-    figures, phases = found.measurement.figures, found.measurement.phases_seconds
-    assert (figures["n"], figures["nb"]) == (896, 128)
-    assert phases["solve/core"] == pytest.approx(figures["solve_seconds"], rel=0.2, abs=0.02)
-    assert phases["solve/core"] < phases["solve"]
+    assert not (program.home / "nodes").exists()

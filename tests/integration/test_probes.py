@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,14 @@ from boardcluster.services import operation
 from tests.integration.conftest import Cli
 from tests.waiting import wait_until
 
-SUBNET = "198.18.62.0/24"
 LINK_BITS_PER_SECOND = 1e9
 
 pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
-    program = cli(tmp_path_factory.mktemp("probes") / "home")
-    program("init", "--workers", "2", "--subnet", SUBNET)
-    try:
-        program("up")
-        yield program
-    finally:
-        program("down", "--wipe")
+def up(watched: Cli) -> Cli:
+    return watched
 
 
 def figures(row: dict[str, Any], name: str) -> list[float]:

@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import boardcluster as bc
-from tests.integration.conftest import Cli
+from tests.integration.conftest import NOBODY, Cli, as_nobody
 from tests.python_examples import page_blocks, run_code
 from tests.unit.bundle.laboratory import changed, copy_fixture, entries
 
@@ -34,16 +35,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; what it depends on is taken from ours, not fetched."""
-    folder = tmp_path_factory.mktemp("fresh") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    (site,) = folder.glob("lib/python*/site-packages")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-    # Found after its own packages, and our editable install is none of these: it is a .pth file.
-    (site / "ours.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return folder
+def wheel_python(wheel: Path) -> Iterator[Path]:
+    """A fresh environment with the wheel; what it depends on is taken from ours, not fetched.
+
+    It is where nodes of an ordinary user may read the jar in it.
+    """
+    with tempfile.TemporaryDirectory(prefix="boardcluster-wheel-", dir="/var/tmp") as place:
+        Path(place).chmod(0o755)
+        folder = Path(place) / "venv"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+        (site,) = folder.glob("lib/python*/site-packages")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(site)
+        # Found after its own packages, and our editable install is none of these: it is a .pth
+        # file.
+        (site / "ours.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -182,17 +189,18 @@ def test_a_bundle_is_computed_again_by_python_and_the_wheel(
 
 @pytest.mark.usefixtures("fetched")  # so that it needs no network
 def test_the_demo_runs_from_the_wheel(
-    wheel_python: Path, tmp_path: Path, cache: Path, java_home: Path
+    wheel_python: Path, open_folder: Path, cache: Path, java_home: Path
 ) -> None:
-    """As root in a network of its own: other demos are on the same subnet."""
-    home = tmp_path / "demo"
+    """By an ordinary user, without root."""
+    if os.geteuid() == 0:
+        os.chown(open_folder, NOBODY, NOBODY)
+    home = open_folder / "demo"
     words = ("demo", "--workers", "1", "--size", "1MB", "--repetitions", "1")
     places = ("--home", str(home), "--cache", str(cache))
-    # On a busy machine a run may be verified, and yet no measurement: 9.
     command = ("-m", "boardcluster", *words, *places)
-    own = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$0" "$@"')
-    prefix = own if os.geteuid() == 0 else ()
-    ran = run_in(wheel_python, tmp_path, *command, codes=(0, 9), java=java_home, prefix=prefix)
+    with as_nobody(cache, open_folder) as user:
+        # On a busy machine a run may be verified, and yet no measurement: 9.
+        ran = run_in(wheel_python, open_folder, *command, codes=(0, 9), java=java_home, prefix=user)
 
     assert "report:" in ran.stdout
     assert ran.stderr.count(" records verified") == 2, ran.stderr
@@ -219,7 +227,8 @@ def test_the_page_runs_on_a_cluster(
         for number, (needs, code) in enumerate(page_blocks()):
             if "bc.compare" in code:  # which needs runs on two engines
                 continue
-            run_code(code, names, where=f"block {number} of the page, needs {needs or 'nothing'}")
+            small = code.replace('size="16 MB"', 'size="1 MB"')
+            run_code(small, names, where=f"block {number} of the page, needs {needs or 'nothing'}")
     finally:
         cli(home)("down", "--wipe")
     rows = names["results"].rows()

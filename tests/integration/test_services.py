@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from boardcluster.cluster.kinds.emulated import nodes as emulated
-from boardcluster.cluster.state import LiveState, load_state
-from boardcluster.remote.base import Remote
-from boardcluster.remote.node_rpc import listening
 from tests.integration.conftest import Cli
+from tests.integration.services import (
+    held_port,
+    kill_while_it_serves,
+    latest,
+    reaching,
+    serving,
+    state_of,
+)
 from tests.waiting import wait_until
 
 CAMPAIGN = """\
@@ -60,30 +61,6 @@ def written(
     return str(path)
 
 
-def state_of(program: Cli) -> LiveState:
-    state = load_state(program.home)
-    assert state is not None
-    return state
-
-
-def reaching(program: Cli, name: str) -> Remote:
-    state = state_of(program)
-    node = next(row for row in state.nodes if row.name == name)
-    return emulated.remote_of(node, state)
-
-
-def serving(program: Cli) -> dict[str, list[int]]:
-    """The farm's ports that somebody listens on, by node."""
-    names = [node.name for node in state_of(program).nodes]
-    found = {name: listening(reaching(program, name), PORTS) for name in names}
-    return {name: ports for name, ports in found.items() if ports}
-
-
-def latest(program: Cli) -> dict[str, Any]:
-    row: dict[str, Any] = program.json("results", "--all")["results"][-1]
-    return row
-
-
 def test_a_farm_serves_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -> None:
     done = site.json("run", written(tmp_path, "plain"))
     (row,) = done["results"]
@@ -100,7 +77,7 @@ def test_a_farm_serves_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -
     folder = site.home / row["attempt"]["artefacts"]
     kept = json.loads((folder / "load-90-percent" / "result.json").read_text())
     assert sum(count for _, count in kept["latency_microseconds"]) == kept["good"] > 0
-    assert serving(site) == {}
+    assert serving(site, PORTS) == {}
 
 
 def test_both_faults_pass_and_what_they_did_is_told(site: Cli, tmp_path: Path) -> None:
@@ -116,7 +93,7 @@ def test_both_faults_pass_and_what_they_did_is_told(site: Cli, tmp_path: Path) -
             away = figures[f"{phase}_server_away_seconds"]
             assert figures[f"{phase}_recovery_seconds"] >= away
             assert figures[f"{phase}_failed_requests"] >= 0
-        assert serving(site) == {}
+        assert serving(site, PORTS) == {}
 
 
 def test_a_body_that_a_server_spoils_is_found(site: Cli, tmp_path: Path) -> None:
@@ -132,7 +109,7 @@ def test_a_body_that_a_server_spoils_is_found(site: Cli, tmp_path: Path) -> None
     assert attempt["state"] == "failed"
     assert "bodies are not the page that was asked for" in attempt["reason"]
     assert "/pages/1000-0: byte 500 is 0x" in attempt["reason"]
-    assert serving(site) == {}
+    assert serving(site, PORTS) == {}
 
 
 def test_a_request_that_the_client_did_not_make_is_found(site: Cli, tmp_path: Path) -> None:
@@ -140,11 +117,11 @@ def test_a_request_that_the_client_did_not_make_is_found(site: Cli, tmp_path: Pa
     master = reaching(site, "master")
     address = next(row.address for row in state_of(site).nodes if row.name == "master")
     attempts = site.home / "attempts"
-    before = set(attempts.glob("*/*/load-25-percent"))
+    before = set(attempts.glob("*/*/saturation"))
 
     def one_more() -> None:
         wait_until(
-            lambda: set(attempts.glob("*/*/load-25-percent")) - before, seconds=120, what="load"
+            lambda: set(attempts.glob("*/*/saturation")) - before, seconds=120, what="the load"
         )
         program = f"import urllib.request as u; u.urlopen('http://{address}:8000/pages/1000-0')"
         master.run(["python3", "-c", program])
@@ -152,45 +129,35 @@ def test_a_request_that_the_client_did_not_make_is_found(site: Cli, tmp_path: Pa
     other = threading.Thread(target=one_more)
     other.start()
     try:
-        site("run", written(tmp_path, "one-more", seconds=4), code=9)
+        # Short loads: of longer ones requests time out where this machine has become slow since it
+        # was found how many it serves, and the attempt fails of that.
+        site("run", written(tmp_path, "one-more"), code=9)
     finally:
         other.join()
     attempt = latest(site)["attempt"]
     assert attempt["state"] == "failed"
-    words = attempt["reason"].split()
-    made, counted = int(words[3]), int(words[-1])
-    assert attempt["reason"].startswith("the client made "), attempt["reason"]
-    assert counted == made + 1
+    words = r"the client made (\d+) requests, and the balancer counted (\d+)"
+    found = re.fullmatch(words, attempt["reason"])
+    assert found, attempt["reason"]
+    assert int(found[2]) == int(found[1]) + 1
 
 
 def test_a_farm_of_a_killed_driver_is_found_and_ended(site: Cli, tmp_path: Path) -> None:
     file = written(tmp_path, "killed")
-    place = "boardcluster.campaign.execution:Execution._gather"
-    command = [
-        *(sys.executable, "-m", "tests.integration.killer"),
-        *(place, "before", "3", "--", "run", file),
-    ]
-    done = subprocess.run(command, env=site.env, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert serving(site) == {"master": [8000], "worker1": [8001], "worker2": [8001]}
+    kill_while_it_serves(site, file)
+    assert serving(site, PORTS) == {"master": [8000], "worker1": [8001], "worker2": [8001]}
 
     summary = site.json("run", file, "--resume")["summary"]
 
     assert (summary["ok"], summary["planned"]) == (1, 1)
-    assert serving(site) == {}
+    assert serving(site, PORTS) == {}
 
 
 def test_a_port_in_use_and_a_page_that_is_too_large_are_refused(site: Cli, tmp_path: Path) -> None:
-    worker = reaching(site, "worker1")
-    holder = "import socket, time; s = socket.create_server(('0.0.0.0', 8001)); time.sleep(600)"
-    process = worker.start(["python3", "-c", holder], log="/dev/null")
-    try:
-        wait_until(lambda: listening(worker, [8001]), seconds=30, what="the port")
+    with held_port(reaching(site, "worker1"), 8001):
         site("run", written(tmp_path, "taken"), code=9)
         reason = latest(site)["attempt"]["reason"]
         assert "on node worker1 another program already listens on port 8001" in reason
-    finally:
-        worker.run(["kill", str(process.pid)])
     large = tmp_path / "large.toml"
     large.write_text(
         Path(written(tmp_path, "large")).read_text()

@@ -58,7 +58,7 @@ def asked_of_daemon(home: Path) -> str:
         if daemon.name == "datanode" and daemon.url:
             with (
                 contextlib.suppress(OSError),
-                urllib.request.urlopen(f"{daemon.url}/conf?name={HANDLERS}", timeout=5) as page,
+                urllib.request.urlopen(f"{daemon.url}/conf?name={HANDLERS}", timeout=60) as page,
             ):
                 found = re.search(r"<value>(.*?)</value>", page.read().decode())
                 return found[1] if found else "unknown"

@@ -10,7 +10,7 @@ import pytest
 from boardcluster.cluster.state import load_state
 from boardcluster.remote.base import ProcessRef
 from boardcluster.store import Store
-from tests.integration.conftest import Cli
+from tests.integration.conftest import Cli, finish
 
 NETPIPE = """\
 [campaign]
@@ -78,12 +78,11 @@ def test_a_campaign_stops_when_its_interval_is_narrow(site: Cli, tmp_path: Path)
     site("up")
     more = 'repetitions = 3\nuntil = "50 %"\nat_most = 12'
 
-    done = site.json("run", written(tmp_path, "until", more))
+    done, words = finish(site, written(tmp_path, "until", more))
 
     runs = done["summary"]["planned"]
     assert 4 <= runs <= 12  # the planned 3 have no interval yet
     assert done["summary"]["ok"] == runs
-    words = site.stderr
     assert "another round: wanted ±50 %" in words
     assert ("every 95 % interval is within ±50 %" in words) or (
         runs == 12 and "stopped at 12 runs of each cell" in words

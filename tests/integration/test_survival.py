@@ -125,6 +125,70 @@ def test_a_campaign_finishes_unattended(alone: tuple[Cli, list[tuple[str, str]]]
         assert " INFO " in (program.home / "nodes" / "master" / "logs" / f"{name}.log").read_text()
 
 
+SLEEPER = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* The clocks of a machine that slept so many seconds as the file says: CLOCK_BOOTTIME and the wall
+   clock counted them, CLOCK_MONOTONIC did not (clock_gettime(2)). */
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int status = real(id, now);
+    if (id == CLOCK_BOOTTIME || id == CLOCK_REALTIME) {
+        FILE *file = fopen(getenv("SLEPT_FILE"), "r");
+        int seconds = 0;
+        if (file) {
+            if (fscanf(file, "%d", &seconds) != 1) seconds = 0;
+            fclose(file);
+        }
+        now->tv_sec += seconds;
+    }
+    return status;
+}
+"""
+
+
+def test_a_run_over_which_the_driver_slept_is_run_again(
+    tmp_path: Path, cli: Callable[..., Cli]
+) -> None:
+    """A real driver and a real job; its C library shows it the clocks of a machine that slept.
+
+    A container cannot put its machine to sleep, and a time namespace cannot change its clocks once
+    something runs in it.
+    """
+    source, library, slept = (tmp_path / name for name in ("sleep.c", "sleep.so", "slept"))
+    source.write_text(SLEEPER)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    program = cli(tmp_path / "home")
+    program.env |= {"LD_PRELOAD": str(library), "SLEPT_FILE": str(slept)}
+    program("init", "--workers", "1", "--subnet", "198.18.66.0/24")
+    try:
+        file = tmp_path / "alone.toml"
+        file.write_text(CAMPAIGN.replace("repeat_tainted = 0", "repeat_tainted = 1"))
+
+        def fall_asleep() -> None:
+            slept.write_text("70")
+
+        faults = Faults(program, [fall_asleep])
+        faults.start()
+        with program.start("run", str(file), "--yes") as running:
+            out, err = running.communicate(timeout=400)
+        faults.join(5)
+        rows = program.json("results", "--all")["results"]
+        ended = [(row["attempt"]["state"], row["attempt"]["reason"]) for row in rows]
+        assert ended[0][0] == "invalid", out + err
+        assert "this machine slept for 1 min 10 s" in ended[0][1]
+        assert ended[1][0] == "ok", ended  # whatever else this machine does
+        assert "slept" not in ended[1][1]
+    finally:
+        program("down")
+
+
 def test_missing_blocks_are_named_and_can_be_given_up(
     alone: tuple[Cli, list[tuple[str, str]]], cache: Path
 ) -> None:
@@ -135,7 +199,7 @@ def test_missing_blocks_are_named_and_can_be_given_up(
 
     program("up", code=7)
     said = " ".join(program.stderr.split())
-    assert "files miss blocks: " in said
+    assert "files lack blocks: " in said
     assert "/boardcluster/input/" in said
     assert "boardcluster up --leave-safe-mode" in said
     assert "not healthy" not in said, "it was not only given up at last"

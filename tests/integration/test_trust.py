@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from tests.integration.conftest import Cli
 
-SUBNET = "198.18.61.0/24"
 RUN_SECONDS = 4.5
 BUSY = "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
@@ -40,16 +39,8 @@ pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")
-def live(
-    tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli], cache: Path
-) -> Iterator[LiveCluster]:
-    program = cli(tmp_path_factory.mktemp("trust") / "home")
-    program("init", "--workers", "1", "--subnet", SUBNET)
-    try:
-        program("up")
-        yield operation.attach(program.home, cache=cache, progress=no_progress)
-    finally:
-        program("down", "--wipe")
+def live(watched: Cli, cache: Path) -> LiveCluster:
+    return operation.attach(watched.home, cache=cache, progress=no_progress)
 
 
 @pytest.fixture
@@ -93,7 +84,7 @@ def test_a_run_without_a_planted_fault_is_disturbed_by_the_machine_alone(
     assert seen.verdict is not Verdict.INVALID
     assert [row for row in seen.reasons if not row.startswith(MACHINES_OWN)] == []
     rows = {node.node: node for node in seen.telemetry.nodes}
-    assert list(rows) == ["master", "worker1", "host"]
+    assert list(rows) == ["master", "worker1", "worker2", "host"]
     during = {name: (row.seconds > 0) & (row.seconds <= RUN_SECONDS) for name, row in rows.items()}
     used = rows["worker1"].columns["cpu_user_seconds"][during["worker1"]].sum()
     assert 0.1 * RUN_SECONDS < used < 1.3 * RUN_SECONDS  # the loop, and not the machine's total
@@ -137,7 +128,7 @@ def group_folder() -> tuple[Path, bool]:
 def test_a_quota_that_is_cut_in_mid_run_is_named(live: LiveCluster, folder: Path) -> None:
     daemon = next(row for row in live.state.daemons if row.node == "worker1")
     group, first = group_folder()
-    worker = live.remotes["worker1"]
+    worker = live.as_root["worker1"]
 
     def cut() -> None:
         if first:
@@ -148,7 +139,8 @@ def test_a_quota_that_is_cut_in_mid_run_is_named(live: LiveCluster, folder: Path
     try:
         worker.run(["sh", "-c", f"echo {daemon.process.pid} > {group}/cgroup.procs"])
         own = f"echo $$ > {group}/cgroup.procs; exec python3 -c '{BUSY.format(RUN_SECONDS)}'"
-        seen = observed(live, folder, command=["sh", "-c", own], fault=cut)
+        as_root = replace(live, remotes=live.as_root)  # who alone may join the group
+        seen = observed(as_root, folder, command=["sh", "-c", own], fault=cut)
     finally:
         worker.run(["sh", "-c", f"echo {daemon.process.pid} > {group.parent}/cgroup.procs"])
         group.rmdir()
@@ -184,7 +176,8 @@ class Elsewhen(NetnsRemote):
 
 @pytest.mark.skipif(FAKETIME is None, reason="needs libfaketime (make dev installs it as root)")
 def test_a_step_of_the_clock_is_named(live: LiveCluster, folder: Path) -> None:
-    place = live.home / "clock"
+    folders = {node.name: node.folder for node in live.state.nodes}
+    place = Path(folders["worker1"]) / "clock"
     place.write_text("+0\n")
     remote = Elsewhen(live.remotes["worker1"], place)
     stepping = replace(live, remotes={**live.remotes, "worker1": remote})

@@ -35,30 +35,27 @@ def counted(program: Cli, *options: str) -> None:
     assert done["summary"]["ok"] == done["summary"]["planned"] > 0
 
 
-def test_the_second_pair_is_only_another_lock_file(make: Callable[..., Cli]) -> None:
-    """With the projects' own defaults, which are one profile more."""
-    program = make(
-        *("--workers", "1", "--engines", "hadoop-3.3.6-spark-3.5.9", "--profile", "upstream")
-    )
+def test_the_second_pair_is_only_another_lock_file(
+    make: Callable[..., Cli], cli: Callable[..., Cli], tmp_path: Path
+) -> None:
+    """With the profile of 2021, which is warned about, and refused where it would hang."""
+    pair = ("--engines", "hadoop-3.3.6-spark-3.5.9", "--profile", "paper-2021")
+    alone = cli(tmp_path / "alone")
+    alone("init", "--workers", "1", *pair, code=5)
+    assert "3072" in alone.stderr
+    assert "4096" in alone.stderr
+
+    program = make("--workers", "2", *pair)
     counted(program)
     rows = program.json("results")["results"]
     assert {row["trial"]["engine"] for row in rows} == {"mapreduce", "spark"}
     for row in rows:
         fingerprint = row["attempt"]["fingerprint"]
         assert (fingerprint["hadoop"], fingerprint["spark"]) == ("3.3.6", "3.5.9")
-        assert fingerprint["profile"] == "upstream"
+        assert fingerprint["profile"] == "paper-2021"
 
 
-def test_a_fixed_profile_runs_verified_work(make: Callable[..., Cli]) -> None:
-    counted(make("--workers", "1", "--profile", "paper-2026"), "--engine", "spark")
-
-
-def test_the_profile_of_2021_is_warned_about_and_refused_where_it_would_hang(
-    make: Callable[..., Cli], cli: Callable[..., Cli], tmp_path: Path
-) -> None:
-    alone = cli(tmp_path / "alone")
-    alone("init", "--workers", "1", "--profile", "paper-2021", code=5)
-    assert "3072" in alone.stderr
-    assert "4096" in alone.stderr
-    program = make("--workers", "2", "--profile", "paper-2021")
-    counted(program, "--engine", "mapreduce")
+@pytest.mark.soak
+@pytest.mark.parametrize("profile", ["upstream", "paper-2026"])
+def test_a_fixed_profile_runs_verified_work(make: Callable[..., Cli], profile: str) -> None:
+    counted(make("--workers", "1", "--profile", profile))

@@ -23,6 +23,8 @@ PROGRAMS = {
 MAY_START_PROGRAMS = {
     *("remote/gate.py", "remote/node_agent.py", "remote/nodefacts.py"),
     "services/http/faulting.py",  # runs on nodes
+    *(f"services/galera/{name}.py" for name in ("auditing", "checking", "driving")),
+    "services/gluster/faulting.py",
     "services/provision/node/system.py",
 }
 

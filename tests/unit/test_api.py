@@ -276,7 +276,7 @@ def test_a_comparison_has_words_and_rows_and_can_be_written(home: Path, tmp_path
     for name in ("a.html", "a.md", "a.csv"):
         found.write(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 100
-    with pytest.raises(UsageError, match=r"a\.txt ends with none of"):
+    with pytest.raises(UsageError, match=r"a\.txt does not end in one of"):
         found.write(tmp_path / "a.txt")
 
 

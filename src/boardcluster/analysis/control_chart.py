@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 
 from boardcluster.analysis.inference import SMALLEST_EFFECT, MeasuredRatio, compare_values
 from boardcluster.analysis.statistics import Interval, mean, standard_deviation
+from boardcluster.records import BASELINE_LEAST
 
 __all__ = [
     "BASELINE_DEFAULT",
-    "BASELINE_LEAST",
     "FALSE_ALARM",
     "ChangePoint",
     "ControlChart",
@@ -35,10 +35,6 @@ __all__ = [
     "RoundValue",
     "control_chart",
 ]
-
-BASELINE_LEAST = 5
-"""Fewest rounds of a baseline. With 5 the limits are 7.5 standard deviations from the mean, with 4
-already 11 and with 3 27: they would hold nearly everything."""
 
 BASELINE_DEFAULT = 10
 """Rounds of a baseline: limits of 4.3 standard deviations. With 20, twice the wait, they are 3.5;
@@ -144,10 +140,13 @@ class ControlChart:
         return self.latest is not None and bool(self.latest.out)
 
     @property
-    def left_now(self) -> bool:
-        """Whether that is new: the round with a value before it was within them."""
-        known = [row for row in self.points if row.value.seconds is not None]
-        return self.is_out and (len(known) < 2 or not known[-2].out)
+    def left_in(self) -> str:
+        """Id of the round since which it is out of its limits; empty while it is within them."""
+        found = ""
+        for point in self.points:
+            if point.value.seconds is not None:
+                found = (found or point.value.round) if point.out else ""
+        return found
 
 
 @dataclass(frozen=True, slots=True)

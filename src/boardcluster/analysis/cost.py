@@ -311,7 +311,7 @@ def _why_none(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> str:
         nodes = ", ".join(sorted({run.node for run in such}))
         return (
             f"{family.program} was measured on {nodes}, but something disturbed it too much: "
-            f"{advice}, or let tainted runs count with `--tainted`"
+            f"{advice}, or include tainted runs with `--tainted`"
         )
     if such:
         return (
@@ -398,13 +398,13 @@ def _basis(single: _Single, cell: Cell) -> str:
     factor = cell.size_bytes / single.size_bytes
     words = f"measured {times} at {format_bytes(single.size_bytes)}, {cache}, and scaled in "
     words += f"proportion to the size, {factor:.3g} times"
-    return words if factor < 1 else f"{words}; where memory ends, it would be slower"
+    return words if factor < 1 else f"{words}; beyond memory it would be slower"
 
 
 def _doubted(single: _Single) -> tuple[str, ...]:
     if in_cell(single.run) and single.run.verdict is not Verdict.UNJUDGED:
         return ()
-    said = "the program's run is of before probes were judged, so nothing says what disturbed it"
+    said = "the program ran before probes were judged, so what disturbed it is not known"
     if not in_cell(single.run):
         said = "the program's run is tainted: something disturbed it"
     return (f"{said}: run `boardcluster probe {single.run.probe}` again",)
@@ -424,10 +424,9 @@ def _remarks(group: Sequence[Cell]) -> tuple[str, ...]:
     lines = []
     if any(is_twin(result) for result in first.results):
         lines.append(
-            "emulated boards: one thread may use the CPU time of the whole node, so the program "
-            "with one thread may be too fast by a factor of up to the board's number of cores; "
-            "campaigns get the share of CPU time calibrated for their class of workload, probes "
-            "get all of it"
+            "emulated boards: the program and the cluster run under the same limits, one core at "
+            "most for each thread; what limits do not show, such as a board's caches, applies to "
+            "both"
         )
     elif any(setup.emulated for setup in first.fingerprints):
         lines.append(

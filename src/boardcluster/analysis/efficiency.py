@@ -52,8 +52,10 @@ __all__ = [
 ]
 
 _GIGABYTE_BYTES = 10**9
-_REQUESTS, _REQUEST_RATE = "timed_requests", "requests_per_second"
-"""Figures of a service: its right answers in the run, and how many in a second."""
+_TIMED = "timed_"
+_REQUESTS = (f"{_TIMED}requests", f"{_TIMED}transactions")
+_REQUEST_RATE = ("requests_per_second", "transactions_per_second")
+"""Figures of services: right answers in the run, or committed transactions, and a second's."""
 
 PRICED_PARTS = ("boards", "media", "supplies", "switch")
 """What a cluster has at least, and so what its price must have."""
@@ -311,6 +313,8 @@ class Efficiency:
     """Energy of a service per 1000 of the requests that were timed."""
     price_per_request_per_second: Amount
     """Price of the cluster per request that a service answers in a second, in the currency."""
+    served: str
+    """What a service answers: ``requests`` or ``transactions``; empty where nothing is served."""
     method: EnergyMethod | None
     """METERED only if every run that counts is; None without energy."""
     level: int | None
@@ -412,7 +416,7 @@ def efficiency_of(
         [run.input_bytes or None for run in runs],
         "" if all(run.input_bytes for run in runs) else "it has no input of a known size",
     )
-    rmax = _figure(runs, _GFLOPS, "it does not measure Gflops")
+    rmax = _figure(runs, (_GFLOPS,), "it does not measure Gflops")
     served = _figure(runs, _REQUESTS, "it does not serve requests")
     request_rate = _figure(runs, _REQUEST_RATE, "it does not serve requests")
     rate = prices.per_kwh if prices else None
@@ -434,6 +438,7 @@ def efficiency_of(
         gflops_per_price=amount(performance_per_price, rmax, total),
         joules_per_1000_requests=_widened(amount(joules_per_1000_requests, joules, served), share),
         price_per_request_per_second=amount(quotient, total, request_rate),
+        served=_served(runs),
         method=_method(energies),
         level=min((energy.level for energy in energies), default=None),
         core_level=min((energy.level for energy in cores), default=None),
@@ -443,10 +448,17 @@ def efficiency_of(
     )
 
 
-def _figure(runs: Sequence[Measurement], name: str, reason: str) -> _Given:
-    """Return what every run measured itself, or why not all have it."""
-    has_all = all(name in run.figures for run in runs)
-    return _Given([run.figures.get(name) for run in runs], "" if has_all else reason)
+def _served(runs: Sequence[Measurement]) -> str:
+    names = (name for name in _REQUESTS if any(name in run.figures for run in runs))
+    return next((name.removeprefix(_TIMED) for name in names), "")
+
+
+def _figure(runs: Sequence[Measurement], names: Sequence[str], reason: str) -> _Given:
+    """Return what every run measured itself, under one of some names, or why not all have it."""
+    found = [
+        next((run.figures[name] for name in names if name in run.figures), None) for run in runs
+    ]
+    return _Given(found, reason if None in found else "")
 
 
 def _amount(results: Sequence[Result], formula: Callable[..., float], *given: _Given) -> Amount:

@@ -21,6 +21,7 @@ _TIMES = ("seconds", "microseconds", "milliseconds", "nanoseconds")
 _RATES = ("per_second", "flops", "gflops", "iops", "mips")
 _TIMELESS = (
     *("bytes", "celsius", "count", "percent", "ratio", "records", "requests", "samples", "share"),
+    *("operations", "transactions"),
     *("n", "nb", "p", "q", "residual"),  # of HPL, which have no unit
 )
 LEFT_OUT = ("hertz", "joules", "watts")

@@ -53,11 +53,6 @@ class WatchStanding:
         return tuple(row for row in self.cells if row.silent)
 
     @property
-    def left_now(self) -> tuple[WatchedCell, ...]:
-        """Those that left them in the last round."""
-        return tuple(row for row in self.out if row.chart.left_now)
-
-    @property
     def notice(self) -> str:
         """What is to be told of it in one line; empty while all cells are within their limits."""
         return "; ".join(row.words for row in self.out)

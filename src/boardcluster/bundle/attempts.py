@@ -138,7 +138,7 @@ def _contents(
                 continue
             content = path.read_bytes()
         except OSError as error:
-            raise StoreError(f"unreadable: {error}", hint="check who may read it") from error
+            raise StoreError(f"unreadable: {error}", hint="check its permissions") from error
         yield name, content
 
 

@@ -34,7 +34,7 @@ def badges(
         ],
         "Artifacts Available": [
             ("others may use it: LICENSE.txt", bool(by.licence)),
-            ("it says who made it: CITATION.cff", bool(by.authors)),
+            ("its authors are named: CITATION.cff", bool(by.authors)),
             ("it is in an archive that keeps it, with a DOI: by the authors", False),
         ],
         "Results Reproduced": [(f"others repeated the runs with this bundle: {reviewers}", False)],

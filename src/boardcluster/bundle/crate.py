@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from boardcluster.errors import UsageError
 if TYPE_CHECKING:
     from rocrate.rocrate import ROCrate
 
-__all__ = ["BUNDLE_INSTALL", "crate_text", "require_rocrate"]
+__all__ = ["BUNDLE_INSTALL", "crate_text", "require_packages"]
 
 BUNDLE_INSTALL = "pip install 'boardcluster[bundle]'"
 _TYPES = {
@@ -43,19 +44,20 @@ _TITLES = {
 }
 
 
-def require_rocrate() -> None:
-    """Check that the library for the description is there, before anything is read or written.
+def require_packages() -> None:
+    """Check that the libraries of the extra `bundle` are there, before anything is read or written.
 
     Raises:
-        UsageError: it is not.
+        UsageError: one is not.
     """
-    try:
-        import rocrate.rocrate  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise UsageError(
-            f"a bundle needs the package rocrate, which is not installed: {error}",
-            hint=f"install boardcluster with its extra: {BUNDLE_INSTALL}",
-        ) from error
+    for package, module in (("rocrate", "rocrate.rocrate"), ("ahocorasick-rs", "ahocorasick_rs")):
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise UsageError(
+                f"a bundle needs the package {package}, which is not installed: {error}",
+                hint=f"install boardcluster with its extra: {BUNDLE_INSTALL}",
+            ) from error
 
 
 def crate_text(texts: BundleTexts, names: Iterable[str]) -> str:

@@ -45,7 +45,7 @@ class RecomputedReport:
         """The outcome in one sentence."""
         there = f"{self.numbers} numbers in {self.files} files of the report"
         if not self.different:
-            return f"{there} were computed again, and are the same"
+            return f"{there} were computed again and are the same"
         return f"{there} were computed again; {self.different} differ"
 
 
@@ -55,6 +55,7 @@ def make_report(
     *,
     campaign: str | None,
     tainted: bool,
+    changes_work: Callable[[str], bool],
     follow: Callable[[str, int, int], None] | None = None,
 ) -> Mapping[str, bytes]:
     """Make the report of a home that was made from a bundle.
@@ -64,6 +65,7 @@ def make_report(
         folder: where the report is written.
         campaign: only this campaign; None for all.
         tainted: whether tainted runs count.
+        changes_work: whether another value of ``workload.parameter`` is other work.
         follow: told what is done, and how much; None for silence.
 
     Returns:
@@ -75,6 +77,7 @@ def make_report(
         cluster=read_cluster(home),
         campaign=campaign,
         tainted=tainted,
+        changes_work=changes_work,
         follow=follow,
     )
     own = str(home).encode()
@@ -85,11 +88,12 @@ def make_report(
     }
 
 
-def recompute_report(bundle: Path) -> RecomputedReport:
+def recompute_report(bundle: Path, *, changes_work: Callable[[str], bool]) -> RecomputedReport:
     """Compute the numbers of a bundle's report again, and compare them with those that are there.
 
     Args:
         bundle: the file, or the folder that it was unpacked into.
+        changes_work: whether another value of ``workload.parameter`` is other work.
 
     Raises:
         InputError: it is no bundle, of a newer version, or was changed.
@@ -116,6 +120,7 @@ def recompute_report(bundle: Path) -> RecomputedReport:
             Path(folder) / REPORT,
             campaign=info.campaign or None,
             tainted=info.tainted,
+            changes_work=changes_work,
         )
         return _compare(made, root / REPORT, info)
 
@@ -139,8 +144,8 @@ def _compare(made: Mapping[str, bytes], there: Path, info: BundleInfo) -> Recomp
     notes = []
     if info.boardcluster != __version__:
         notes.append(
-            f"the report was made by boardcluster {info.boardcluster}, this is {__version__}: a "
-            "changed method changes numbers"
+            f"the report was made by boardcluster {info.boardcluster}, this is {__version__}: "
+            "changed methods change numbers"
         )
     return RecomputedReport(
         files=len(compared),
@@ -163,7 +168,7 @@ def _different(stored: str, made: str) -> Iterator[str]:
         if line != again and not _alike(line, again):
             yield f"line {number}: {line.strip()[:100]!r} is there, {again.strip()[:100]!r} is made"
     if len(one) != len(other):
-        yield f"it has {len(one)} lines, and {len(other)} are made"
+        yield f"it has {len(one)} lines, but {len(other)} were computed"
 
 
 def _alike(line: str, again: str) -> bool:

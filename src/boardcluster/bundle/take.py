@@ -16,8 +16,9 @@ from pathlib import Path
 from boardcluster import __version__
 from boardcluster.bundle.archive import BundleReader
 from boardcluster.bundle.layout import STORE, BundleInfo
-from boardcluster.errors import CapacityError, HostError, InputError, UsageError
+from boardcluster.errors import CapacityError, HostError, InputError, StoreError, UsageError
 from boardcluster.foreign import json_text
+from boardcluster.queries.watches import watch_standings
 from boardcluster.store import Store, rebuild, to_json
 from boardcluster.store.files import CLUSTER_NAME
 from boardcluster.store.local_disk import require_local_disk
@@ -133,8 +134,8 @@ def _is_there(home: Path, path: Path, sha256: str) -> bool:
         return True
     what = "another bundle" if found else "something else"
     raise UsageError(
-        f"{home} holds {what}: a bundle gets a store of its own, since its runs would be counted "
-        "with those that are there",
+        f"{home} holds {what}: a bundle gets a store of its own, because its runs would be counted "
+        "with those already there",
         hint=f"name another one: boardcluster import {path} --cluster NAME",
     )
 
@@ -189,7 +190,7 @@ def _extract(reader: BundleReader, made: Path, follow: Follow | None) -> None:
             _copy(reader, name, made / inside)
         else:
             raise InputError(
-                f"{name} is no part of results: a bundle that brings it is not to be trusted",
+                f"{name} is not part of results: a bundle that contains it cannot be trusted",
                 hint="get the bundle from its authors, and compare its SHA-256",
             )
         if follow is not None and (place % _TOLD_EVERY == 0 or place == len(names)):
@@ -219,9 +220,11 @@ def _rebuild_whole(home: Path, info: BundleInfo, path: Path) -> None:
 
     Raises:
         InputError: the bundle does not hold what it says.
+        StoreError: the record of a watch in it makes no sense.
     """
     count = rebuild(home)
     with Store.open(home, read_only=True) as store:
+        _require_watches(store, path)
         campaigns = tuple(row.id for row in store.campaigns())
         probes = len(store.probe_runs())
     there = {"runs": count, "probes": probes, "campaigns": len(campaigns)}
@@ -232,3 +235,18 @@ def _rebuild_whole(home: Path, info: BundleInfo, path: Path) -> None:
             f"{path}: only {words} can be used",
             hint="use the version of boardcluster that wrote it, or get it again",
         )
+
+
+def _require_watches(store: Store, path: Path) -> None:
+    """Refuse records of watches that anybody may have changed.
+
+    Raises:
+        StoreError: one makes no sense; names its file and what is allowed.
+    """
+    try:
+        watch_standings(store)
+    except StoreError as error:
+        raise StoreError(
+            f"{path}: {error.message}",
+            hint="get the bundle from its authors, and compare its SHA-256",
+        ) from error

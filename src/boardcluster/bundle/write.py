@@ -17,7 +17,7 @@ from pathlib import Path
 from boardcluster import __version__, records
 from boardcluster.bundle.archive import BundleWriter, info_bytes, pack
 from boardcluster.bundle.attempts import AttemptJob, PackedAttempt, pack_attempt, packed_files
-from boardcluster.bundle.crate import crate_text, require_rocrate
+from boardcluster.bundle.crate import crate_text, require_packages
 from boardcluster.bundle.facts import Authorship, count_runs, inputs_of
 from boardcluster.bundle.gather import Gathered, gather
 from boardcluster.bundle.layout import CRATE, INFO, REPORT, STORE, BundleInfo
@@ -40,7 +40,7 @@ from boardcluster.store.files import (
     record_text,
 )
 from boardcluster.store.probes import probe_text
-from boardcluster.store.watches import watch_files
+from boardcluster.store.watches import read_watch, watch_files
 from boardcluster.tuning.record import record_folder
 
 __all__ = ["WrittenBundle", "write_bundle"]
@@ -80,6 +80,7 @@ def write_bundle(
     path: Path,
     *,
     cluster: ClusterSpec | None,
+    changes_work: Callable[[str], bool],
     cache: Path | None = None,
     campaign: str | None = None,
     tainted: bool = False,
@@ -98,6 +99,7 @@ def write_bundle(
         home: state folder of the cluster.
         path: the file to write.
         cluster: the cluster as it last ran; None if that is not known.
+        changes_work: whether another value of ``workload.parameter`` is other work.
         cache: the cache folder, whose path is replaced in logs.
         campaign: only this campaign, by its id; None for all.
         tainted: whether tainted runs count in the report.
@@ -106,16 +108,16 @@ def write_bundle(
         follow: told what is done, how much of it, and how much there is; None for silence.
 
     Raises:
-        UsageError: the file is there already, or rocrate is not installed.
+        UsageError: the file is there already, or a package of the extra `bundle` is not installed.
         EmptySelectionError: there is no such campaign, or no run.
         ClusterError: a run has not ended.
-        StoreError: the store, or an artefact, cannot be read.
+        StoreError: the store, an artefact or the record of a watch cannot be used.
         CapacityError: the disk became full.
         HostError: the file cannot be written.
     """
     by = by or Authorship()
     check_authorship(by)
-    require_rocrate()
+    require_packages()
     require_free(path, force=force)
     gathered = gather(home, campaign=campaign, cluster=cluster)  # 1
     names = known_names(home, cluster, cache=cache, words=_words(gathered))
@@ -131,7 +133,12 @@ def write_bundle(
         redacted = work.redacted()
         chosen, target = redacted.chosen or None, Path(folder) / REPORT
         reported = make_report(  # 3
-            work.home, target, campaign=chosen, tainted=tainted, follow=follow
+            work.home,
+            target,
+            campaign=chosen,
+            tainted=tainted,
+            changes_work=changes_work,
+            follow=follow,
         )
         for name, content in sorted(reported.items()):
             work.add(f"{REPORT}/{name}", content)
@@ -210,6 +217,7 @@ class _Work:
                 self._add_record(place, place.read_bytes())
         if not self._gathered.chosen:
             for place in watch_files(home):
+                read_watch(home, place.stem)  # nobody could import one that makes no sense
                 self._add_record(place, place.read_bytes())
 
     def add_attempts(self) -> None:

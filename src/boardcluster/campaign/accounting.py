@@ -10,6 +10,7 @@ from boardcluster.remote.node_rpc import StorageTotals, storage
 from boardcluster.services.operation import LiveCluster
 
 __all__ = [
+    "NO_STORAGE",
     "StorageTotals",
     "intermediate_bytes",
     "left_out_between",
@@ -20,6 +21,11 @@ __all__ = [
 
 _MAPREDUCE_LOCAL = "org.apache.hadoop.mapreduce.FileSystemCounter/FILE_BYTES_WRITTEN"
 _SPARK_LOCAL = ("spark/shuffleWriteBytes", "spark/diskBytesSpilled")
+NO_STORAGE = (
+    "storage is not accounted for: the kernel counts by process, and those of the service end with "
+    "the run"
+)
+"""Of runs with a service, in the place of what the functions below would leave out of it."""
 
 
 def storage_totals(live: LiveCluster) -> dict[str, StorageTotals]:

@@ -95,7 +95,7 @@ class Design:
             designed = replace(designed, repetitions_max=default_repetitions_max(least))
         if designed.precision is None and self.repetitions_max is not None:
             raise UsageError(
-                "a maximum of repetitions limits nothing without a precision",
+                "a maximum of repetitions has no effect without a precision",
                 hint='add --until, for example --until "3 %"',
             )
         if designed.precision is not None and designed.repetitions_max < least:
@@ -216,7 +216,7 @@ def _require_compared(spec: CampaignSpec, planned: Sequence[Trial]) -> None:
             if not aims_of([pair], planned):
                 raise UsageError(
                     f"{row.factor} {level} cannot be compared with {row.levels[0]} as declared: "
-                    "no two cells of the campaign differ in nothing else",
+                    "no two cells of the campaign differ only in that",
                     hint="correct the [[comparison]], or add the level to a [[matrix]]",
                 )
 

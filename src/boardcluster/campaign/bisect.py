@@ -31,7 +31,6 @@ from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.life import run_campaign
 from boardcluster.campaign.plan import plan
 from boardcluster.campaign.request import campaign_file
-from boardcluster.campaign.selection import parse_only, select
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.records import (
@@ -42,7 +41,7 @@ from boardcluster.records import (
     Trial,
     in_cell,
 )
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.settings import of_engine, restarts_daemons
 from boardcluster.store import Store
 from boardcluster.telemetry.meters.registry import meter_facts
@@ -67,8 +66,6 @@ class BisectOrder:
     """The campaign file, whose cells are measured."""
     sides: tuple[str, str]
     """Two engine pairs, or two configurations: see ``bisect_sides``."""
-    only: tuple[str, ...] = ()
-    """Which cells, as ``KEY=VALUE[,VALUE]``; none for all."""
     tainted: bool = False
     """Whether runs that were too disturbed count, too."""
     new: bool = False
@@ -135,7 +132,7 @@ def plan_bisect(home: Path, order: BisectOrder) -> BisectPlan:
     sides = None if engine_pairs(order.sides) else bisect_sides(order.sides, declared)
     if sides is not None:
         refuse_overlap(request.spec, sides)
-    cells = _cells(request.spec, declared, sides, order.only)
+    cells = _cells(request.spec, declared, sides)
     each = max(_RUNS_LEAST, *(row.repetitions for row in request.spec.matrices))
     count = len(sides.differences) if sides else 1
     with Store.open(home, read_only=True) as store:
@@ -157,19 +154,19 @@ def plan_bisect(home: Path, order: BisectOrder) -> BisectPlan:
 
 
 def _cells(
-    spec: CampaignSpec, declared: ClusterSpec, sides: BisectSides | None, only: Sequence[str]
+    spec: CampaignSpec, declared: ClusterSpec, sides: BisectSides | None
 ) -> tuple[Trial, ...]:
     """Return one trial of each cell that the differences can matter to."""
     planned = plan(replace(spec, seed=0), declared, campaign_id="bisect")
     found: dict[object, Trial] = {}
-    for row in select(planned, parse_only(tuple(only))):
+    for row in planned:
         if not row.warm_up and (sides is None or _own(sides.differences, row)):
             key = cell_key(row, sides) if sides else row.id.rpartition("-")[0]
             found.setdefault(key, row)
     if not found:
         raise UsageError(
             "no cell of the campaign file reads what the two sides set differently",
-            hint="name settings of its engines, or choose other cells with --only",
+            hint="name settings of its engines, or give a file with other cells",
         )
     return tuple(found.values())
 
@@ -405,7 +402,7 @@ def _not_shown_words(sides: tuple[str, str], whole: Sequence[BisectStep]) -> str
     said = "; ".join(_step_words(row) for row in whole)
     more = [row.ratio.more_needed for row in whole if row.ratio is not None]
     known = [row for row in more if row is not None]
-    hint = f"; {max(known)} more runs of each side would tell 5 %" if known else ""
+    hint = f"; {max(known)} more runs of each side would show a difference of 5 %" if known else ""
     return f"{sides[1]} is not shown to differ from {sides[0]}: {said}{hint}"
 
 
@@ -427,8 +424,8 @@ def _open_words(parts: Sequence[BisectStep]) -> str:
         return ""
     steps = "1 step" if count == 1 else f"{count} steps"
     return (
-        f"; {steps} could not tell, so fewer of these may be enough; more `repetitions` make it"
-        " surer"
+        f"; {steps} could not tell, so fewer of these may be enough; more `repetitions` make this "
+        "more certain"
     )
 
 
@@ -447,7 +444,7 @@ def _engines_compared(
     """Compare two engine pairs, as there is nothing between them."""
     runner = EnginesRunner(home, order.sides, cache=cache, follow=follow)
     follow.line(f"nothing lies between {order.sides[0]} and {order.sides[1]}: comparing the two")
-    both = runner.run(replace(request, only=order.only), planned.runs_of_each, new=order.new)
+    both = runner.run(request, planned.runs_of_each, new=order.new)
     steps = []
     for cell in planned.cells:
         sides: list[Sequence[Result]] = [

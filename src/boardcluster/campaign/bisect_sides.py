@@ -78,7 +78,7 @@ def engine_pairs(names: tuple[str, str]) -> bool:
     found = [name in pair_ids() for name in names]
     if any(found) and not all(found):
         raise UsageError(
-            f"{names[0]} and {names[1]} are not of one kind: only one is an engine pair",
+            f"{names[0]} and {names[1]} cannot be compared: only one is an engine pair",
             hint="name two engine pairs, or two profiles or settings",
         )
     return all(found)

@@ -98,5 +98,5 @@ def _default_workers(follow: Follower) -> int:
     """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
     fitting = workers_that_fit(operation.available_memory_bytes())
     if fitting < _WORKERS:
-        follow.line(f"this machine's memory holds {fitting} workers, not {_WORKERS}")
+        follow.line(f"this machine's memory has room for {fitting} workers, not {_WORKERS}")
     return max(1, min(_WORKERS, fitting))

@@ -19,6 +19,7 @@ from boardcluster.errors import ClusterError, UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import Result
 from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec.template import render_cluster
@@ -47,14 +48,14 @@ class EnginesRunner:
     def __init__(
         self, home: Path, pairs: tuple[str, str], *, cache: Path, follow: Follower
     ) -> None:
-        declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
+        declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
         if pairs[0] == pairs[1]:
             raise UsageError(f"{pairs[0]} is named twice", hint="name two engine pairs")
         if declared.capabilities.provisioned:
             raise UsageError(
                 "boards belong to one cluster, so two engine pairs cannot take turns on them",
-                hint="change `engines` in cluster.toml and go on watching: the chart shows what"
-                " that did",
+                hint="change `engines` in cluster.toml and keep watching: the chart shows the "
+                "effect",
             )
         if operation.found_up(home):
             raise ClusterError(

@@ -43,6 +43,7 @@ __all__ = [
     "SubmissionOutcome",
     "attempt_tag",
     "clear_leftovers",
+    "clear_scratch",
     "end_submission",
     "scratch_of",
     "write_configuration",
@@ -142,10 +143,10 @@ def end_submission(live: LiveCluster, tag: str) -> None:
     """
     dilation = live.layout.dilation
     grace_seconds = _GRACE_SECONDS * dilation
-    each_node(  # a node that is gone runs nothing
-        live.remotes,
+    each_node(  # a node that is gone runs nothing; what runs as root nobody else sees
+        live.as_root,
         lambda name: end_marked(
-            live.remotes[name],
+            live.as_root[name],
             f"{ATTEMPT_VARIABLE}={tag}",
             grace_seconds=grace_seconds,
             timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
@@ -184,6 +185,21 @@ def clear_leftovers(live: LiveCluster) -> None:
         remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
 
     each_node(nodes, one)
+
+
+def clear_scratch(live: LiveCluster) -> dict[str, BoardclusterError]:
+    """Delete what killed submissions left on the nodes, such as secrets; return what failed.
+
+    Call it only while holding the driver lock and before anything is submitted.
+    """
+    nodes = {node.name: node for node in live.spec.nodes}
+    _, errors = each_node(
+        nodes,
+        lambda name: live.remotes[name].run(
+            ["rm", "-rf", live.layout.folder(nodes[name], "scratch")]
+        ),
+    )
+    return errors
 
 
 def write_configuration(
@@ -236,6 +252,7 @@ class Execution:
         attempt: tag of the attempt; every process started for it carries it.
         node: the node to submit from.
         outside: whether a limited node is not charged for it.
+        as_root: whether it runs as root, where that is another way to the node.
 
     Attributes:
         stdout: file of what the submission printed.
@@ -253,8 +270,10 @@ class Execution:
         attempt: str,
         node: str = "",
         outside: bool = False,
+        as_root: bool = False,
     ) -> None:
         self._live = live
+        self._ways = live.as_root if as_root else live.remotes
         self._outside = outside
         self._folder = folder
         self._engine = engine
@@ -294,7 +313,7 @@ class Execution:
         dilation = self._live.layout.dilation
         started_seconds, began_wall_seconds = time.monotonic(), time.time()
         try:
-            remote = self._live.remotes[self._node]
+            remote = self._ways[self._node]
             done = (without_limits(remote) if self._outside else remote).run_logged(
                 command,
                 stdout=self.stdout,

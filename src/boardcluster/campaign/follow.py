@@ -8,7 +8,7 @@ from typing import Protocol
 
 from boardcluster.campaign.driver import Watch
 from boardcluster.factors import settings_words
-from boardcluster.records import Attempt, Campaign, Measurement, Trial, Verdict
+from boardcluster.records import Attempt, Campaign, Measurement, PlannedFault, Trial, Verdict
 from boardcluster.services.lifecycle import Health
 from boardcluster.units import format_bytes, format_energy
 
@@ -95,6 +95,7 @@ def _trial_words(trial: Trial) -> str:
         words += f", {trial.concurrency} at once" if trial.concurrency > 1 else ", in turn"
     words += "".join(f", {key} {value}" for key, value in sorted(trial.parameters.items()))
     words += f", {settings_words(trial.settings)}" if trial.settings else ""
+    words += f", fault {trial.fault}" if trial.fault is not PlannedFault.NONE else ""
     return words + (", warm-up" if trial.warm_up else "")
 
 

@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from boardcluster.fetch.cache import Progress
 from boardcluster.foreign import start_of
 from boardcluster.records import Dataset, Engine
 from boardcluster.remote.base import Remote
+from boardcluster.remote.netns import become
 from boardcluster.remote.node_rpc import end_processes
 from boardcluster.services.mpi import serving
 from boardcluster.services.operation import LiveCluster
@@ -38,6 +39,7 @@ from boardcluster.workloads.base import Context, Job, Phase, PhaseOutcome, Proof
 __all__ = ["JobRun", "RunPaths"]
 
 _SERVER_GRACE_SECONDS = 1.0
+_LOGGED = 'exec "$@" >> "$0" 2>&1'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,7 @@ class JobRun:
         self._outcomes: dict[str, PhaseOutcome] = {}
         master = live.spec.master
         self._scratch = {master.name: scratch_of(live.layout, master, self._tag)}
+        self._roots_own: dict[str, str] = {}
         self.duration_seconds = 0.0
         self.started_seconds = math.inf
         self.ended_seconds = 0.0
@@ -213,8 +216,10 @@ class JobRun:
             attempt=self._paths.attempt,
             node=phase.node,
             outside=phase.outside,
+            as_root=phase.as_root,
         )
-        remote = self._live.remotes[phase.node or self._live.spec.master.name]
+        ways = self._live.as_root if phase.as_root else self._live.remotes
+        remote = ways[phase.node or self._live.spec.master.name]
         cwd = self._working_folder(remote, phase, folder)
         with contextlib.ExitStack() as stack:
             self._serve(stack, phase, execution, cwd)
@@ -240,8 +245,16 @@ class JobRun:
     def _working_folder(self, remote: Remote, phase: Phase, folder: Path) -> str:
         node = phase.node or self._live.spec.master.name
         spec = next(row for row in self._live.spec.nodes if row.name == node)
-        self._scratch[node] = scratch_of(self._live.layout, spec, self._tag)
-        cwd = f"{self._scratch[node]}/{folder.name}"
+        if phase.as_root:
+            own = self._live.layout.folder(spec, f"root-{self._tag}")
+            self._roots_own[node] = own
+            # Beside what is root's, so that no job exchanges it; with a job's own in its place,
+            # the second command fails.
+            remote.run(["rm", "-rf", own])
+            remote.run(["mkdir", "-m", "700", own])
+        else:
+            own = self._scratch[node] = scratch_of(self._live.layout, spec, self._tag)
+        cwd = f"{own}/{folder.name}"
         remote.run(["mkdir", "-p", cwd])
         for name, text in phase.files.items():
             (folder / name).write_text(text)
@@ -253,11 +266,17 @@ class JobRun:
     ) -> None:
         """Start what the phase needs beside it; the stack ends it."""
         mark = {ATTEMPT_VARIABLE: self._paths.attempt}
+        ways = self._live.as_root if phase.servers_as_root else self._live.remotes
         for node, command in phase.servers:
-            remote = self._live.remotes[node]
+            remote = ways[node]
             spec = next(row for row in self._live.spec.nodes if row.name == node)
             log = self._live.layout.folder(spec, "logs", f"{self._tag}-{phase.name}.log")
-            process = remote.start(command, log=log.replace(" ", "-"), env=mark)
+            log = log.replace(" ", "-")
+            if remote is self._live.remotes[node]:
+                process = remote.start(command, log=log, env=mark)
+            else:
+                argv = _setting_links(self._live.remotes[node], command, log)
+                process = remote.start(argv, log="/dev/null", env=mark)
             grace_seconds = _SERVER_GRACE_SECONDS * self._live.layout.dilation
             stack.callback(end_processes, remote, [process], grace_seconds=grace_seconds)
 
@@ -314,8 +333,20 @@ class JobRun:
         for node, folder in self._scratch.items():
             with contextlib.suppress(BoardclusterError):
                 self._live.remotes[node].run(["rm", "-rf", folder])
+        for node, folder in self._roots_own.items():
+            with contextlib.suppress(BoardclusterError):
+                self._live.as_root[node].run(["rm", "-rf", folder])
         with contextlib.suppress(BoardclusterError):
             self._context.hdfs.delete(self._job.output_path)
+
+
+def _setting_links(user_way: Remote, command: Sequence[str], log: str) -> tuple[str, ...]:
+    """Return a command for root that runs another as a node's user, who may set links, too.
+
+    Log and records are that user's: where a job's links lead, root must not write.
+    """
+    user = int(user_way.run(["id", "-u"]).text)
+    return (*become(user, keeping="net_admin"), "sh", "-c", _LOGGED, log, *command)
 
 
 def _dated(outcome: SubmissionOutcome, node: str, stdout: Path) -> SubmissionOutcome:

@@ -42,6 +42,7 @@ from boardcluster.records import (
 )
 from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.linpack import BUILD_TOOLS, is_built
 from boardcluster.store import CampaignSummary, Store
 from boardcluster.telemetry.meters.registry import meter_facts
@@ -201,7 +202,7 @@ def _skipped_words(recovery: Recovery) -> str:
     gone = "; ".join(f"{name}: {why}" for name, why in recovery.left_out.items())
     return (
         f"{len(recovery.skipped)} runs are pending, because they need workers that were lost "
-        f"({gone}); `boardcluster run FILE --resume` runs them once those are back"
+        f"({gone}); `boardcluster run FILE --resume` runs them once these are back"
     )
 
 
@@ -227,7 +228,7 @@ def preview_campaign(home: Path, request: CampaignRequest, *, cache: Path) -> Pr
     Raises:
         BoardclusterError: as ``run_campaign`` in its steps 2 and 4.
     """
-    declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
+    declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     with Store.open(home, read_only=True) as store:
         work = find_work(store, request, declared, campaign_id="dry-run")
         outlook = look_ahead(store, work.spec, declared, work.planned)

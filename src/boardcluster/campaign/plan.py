@@ -144,7 +144,7 @@ def expand(
     if spec.precision is not None and spec.starts == 1 and len(groups) > 1:
         raise UsageError(
             f"a precision with {len(groups)} variants of the cluster needs several starts: another "
-            "variant restarts the daemons, and what a start draws by chance would pass for a "
+            "variant restarts the daemons, and chance differences between starts would pass for a "
             "difference",
             hint="set starts = 3 or more, or compare only what needs no restart",
         )

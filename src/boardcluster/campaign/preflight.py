@@ -138,7 +138,8 @@ def check_preflight(
         problems[
             f"the inputs need {format_bytes(sum(inputs.values()))} and the largest run "
             f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
-            "(use smaller sizes, fewer replicas or fewer numbers of workers, or a larger disk)"
+            "(use smaller sizes, fewer replicas, fewer different numbers of workers, or a larger "
+            "disk)"
         ] = None
     rows = tuple(_rows(cells.values(), typical_seconds))
     known_seconds = sum(row.known_seconds for row in rows)

@@ -24,7 +24,7 @@ from boardcluster.plan.purchase_files import purchase_files
 from boardcluster.plan.question import read_input_size
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.containers import needs_of_board
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import render_cluster
@@ -85,10 +85,10 @@ def read_planned_size(workload: str, size: str | int | None) -> int:
     """
     if workload == "pi":
         if size is not None:
-            raise UsageError("pi takes no input, so no --size", hint="leave it out")
+            raise UsageError("--size has no effect: pi takes no input", hint="leave it out")
         return 0
     if size is None:
-        raise UsageError("a plan needs the size of the run", hint="for example --size 100GB")
+        raise UsageError("a plan needs the size of the input", hint="for example --size 100GB")
     return read_input_size(size, example="100GB")
 
 

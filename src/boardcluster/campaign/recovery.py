@@ -199,7 +199,7 @@ class Recovery:
             seconds = self._policy.loss_wait_seconds
             return f"{lost}; after {seconds:g} s still not back: {_named(absent)}"
         self.left_out |= absent
-        words = f"going on without {', '.join(absent)}: runs that need it stay pending"
+        words = f"continuing without {', '.join(absent)}: runs that need it stay pending"
         self._progress(words, 0, 0)
         for without in ((), tuple(self.left_out)):
             try:

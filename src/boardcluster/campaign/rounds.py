@@ -112,7 +112,7 @@ def _wide_words(wide: Sequence[AimPrecision], precision: float) -> str:
         f"{row.aim.label} ({_percent(row.half_width)} after {row.count})" for row in widest[:_SHOWN]
     ]
     rest = f" and {len(wide) - _SHOWN} more" if len(wide) > _SHOWN else ""
-    return f"wanted {_percent(precision)}, and wider are {'; '.join(shown)}{rest}"
+    return f"wanted {_percent(precision)}, but these are wider: {'; '.join(shown)}{rest}"
 
 
 def _narrow_words(found: Sequence[AimPrecision], precision: float, runs: str) -> str:
@@ -131,7 +131,7 @@ def _restart_words(results: Sequence[Result], spec: CampaignSpec) -> str:
     if spec.starts > 1 or len(starts) < 2:
         return ""
     return (
-        f"; its runs are of {len(starts)} starts of the cluster, whose means the report takes for "
+        f"; its runs are of {len(starts)} starts of the cluster, whose means the report uses as "
         "the values, so its intervals are wider"
     )
 

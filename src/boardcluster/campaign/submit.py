@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +47,7 @@ from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
 from boardcluster.telemetry.metering import check_meters
+from boardcluster.units import format_bytes
 
 __all__ = [
     "ProgramOutcome",
@@ -52,11 +55,20 @@ __all__ = [
     "check_program",
     "new_program_trial",
     "run_program",
+    "secrets_of",
     "submit_program",
 ]
 
 _KEPT_PROGRAM_BYTES = 50_000_000
 """A program up to this size is copied into the artefacts, so that the record is complete."""
+
+_SECRET_BYTES_MOST = 1 << 20
+_OTHERS = 0o077
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LOOK = 'test -r "$0" -a -w "$0" -a -x "$0" && stat -L -c %d:%i -- "$0"'
+"""Says which folder it is, by device and number, if one may work in it."""
+_TAKEN_VARIABLES = frozenset({"HOME", "PATH", "TERM", "TMPDIR", "USER"})
+_TAKEN_PREFIXES = ("BOARDCLUSTER_", "HADOOP_", "JAVA_", "LD_", "PYSPARK_", "SPARK_", "YARN_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +87,8 @@ class UserProgram:
     """Further options for ``spark-submit``."""
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines for this submission, as the engines read them."""
+    secrets: Mapping[str, Path] = field(default_factory=dict)
+    """Files that only the user of jobs may read there, by the variable that tells it where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +127,70 @@ def check_program(program: UserProgram) -> None:
     if not start:
         raise InputError(f"the program is empty: {path}", hint="give a jar or a Python file")
     is_jar = start == b"PK\x03\x04"
+    for name, secret in program.secrets.items():
+        _check_secret(name, secret)
     if program.engine is Engine.MAPREDUCE and not is_jar:
         raise UsageError(f"not a jar: {path}", hint="a MapReduce program is a jar")
     if program.engine is Engine.SPARK and not is_jar and path.suffix != ".py":
         raise UsageError(
             f"neither a jar nor a Python file: {path}", hint="Spark runs jars and .py files"
         )
+
+
+def secrets_of(given: Sequence[str]) -> dict[str, Path]:
+    """Return the files of secrets by their variables, given as ``NAME=FILE``.
+
+    Raises:
+        UsageError: one is not like that, or a name is given twice or belongs to a program's start.
+    """
+    found: dict[str, Path] = {}
+    for row in given:
+        name, _, path = row.partition("=")
+        if not _VARIABLE.fullmatch(name) or not path:
+            raise UsageError(
+                "--secret has to be NAME=FILE, NAME being a variable of the program",
+                hint="such as --secret TOKEN_FILE=token.txt; the program opens the file that "
+                "TOKEN_FILE names",
+            )
+        if name in found or name in _TAKEN_VARIABLES or name.startswith(_TAKEN_PREFIXES):
+            why = "given twice" if name in found else "what a program needs to start"
+            raise UsageError(f"--secret: {name} is {why}", hint="choose another name")
+        found[name] = Path(path)
+    return found
+
+
+def _check_secret(name: str, path: Path) -> None:
+    """Refuse what is no file for one's own eyes.
+
+    Raises:
+        InputError: it is missing, no file, too long, or others may read it.
+    """
+    try:
+        seen = path.stat()
+    except OSError as error:
+        raise InputError(
+            f"cannot read the secret {name}, {path}: {error.strerror}", hint="check the path"
+        ) from error
+    if not stat.S_ISREG(seen.st_mode) or seen.st_size > _SECRET_BYTES_MOST:
+        raise InputError(
+            f"the secret {name}, {path}, is not a file of at most "
+            f"{format_bytes(_SECRET_BYTES_MOST, binary=True)}",
+            hint="name a file that holds the secret alone",
+        )
+    if seen.st_mode & _OTHERS:
+        raise InputError(
+            f"{path} holds a secret, but others may read it", hint=f"run `chmod 600 {path}`"
+        )
+
+
+def _hand_over(live: LiveCluster, secrets: Mapping[str, Path], folder: str) -> dict[str, str]:
+    """Put secrets where only the user of jobs may read them; return their places by variable."""
+    places = {name: f"{folder}/secrets/{name}" for name in secrets}
+    if secrets:
+        live.master.run(["mkdir", "-p", "-m", "700", f"{folder}/secrets"])
+    for name, place in places.items():
+        live.master.put(secrets[name].resolve(), place)
+    return places
 
 
 def _command(
@@ -171,7 +243,14 @@ def run_program(
         with Store.open(home) as store, printing(printed):
             recover(store, follow, live)
             attempt, outcome = submit_program(
-                live, store, campaign, trial, program, timeout_seconds=timeout_seconds, cwd=cwd
+                live,
+                store,
+                campaign,
+                trial,
+                program,
+                timeout_seconds=timeout_seconds,
+                cwd=cwd,
+                told=follow.line,
             )
     return ProgramOutcome(
         trial=trial, attempt=attempt, outcome=outcome, artefacts=home / attempt.artefacts
@@ -215,8 +294,11 @@ def submit_program(
     *,
     timeout_seconds: float,
     cwd: Path,
+    told: Callable[[str], object],
 ) -> tuple[Attempt, SubmissionOutcome | None]:
     """Run the program as a campaign of one trial; its end is recorded whatever it is.
+
+    ``told`` is told where it starts, unless that is ``cwd``.
 
     Returns:
         The attempt, and what the submission came to (None if it never ended by itself).
@@ -237,8 +319,9 @@ def submit_program(
             shutil.copy2(program.path, folder / f"program{program.path.suffix}")
         scratch = scratch_of(live.layout, live.spec.master, tag)
         longest_seconds = timeout_seconds * live.layout.dilation
-        place = str(cwd) if live.layout.shares_files else scratch
         try:
+            execution.environment.update(_hand_over(live, program.secrets, scratch))
+            place = _start_of(live, cwd, scratch, told)
             with (
                 live.master.temporary_upload(program.path.resolve()) as path,
                 observing(live, folder, tag, lasting_seconds=longest_seconds) as observation,
@@ -268,6 +351,29 @@ def submit_program(
         observed=observed,
     )
     return ended, outcome
+
+
+def _start_of(live: LiveCluster, cwd: Path, scratch: str, told: Callable[[str], object]) -> str:
+    """Return the folder that a program starts in; say so if that is not ``cwd``."""
+    if _can_work_in(live, cwd):
+        return str(cwd)
+    told(
+        f"the program starts in {scratch} on {live.spec.master.name}, not in {cwd}; "
+        "files that it leaves there are deleted at its end"
+    )
+    return scratch
+
+
+def _can_work_in(live: LiveCluster, folder: Path) -> bool:
+    """Whether the user that jobs run as may write into a folder of this machine, and sees it.
+
+    An empty folder may cover it in the nodes.
+    """
+    if not live.state.service_uid:
+        return live.layout.shares_files
+    seen = live.master.run(["sh", "-c", _LOOK, str(folder)], check=False)
+    here = folder.stat()
+    return seen.returncode == 0 and seen.text.strip() == f"{here.st_dev}:{here.st_ino}"
 
 
 def _state(

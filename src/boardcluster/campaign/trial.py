@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from boardcluster.analysis.trust import count_failed_tasks
 from boardcluster.campaign.accounting import (
+    NO_STORAGE,
     intermediate_bytes,
     left_out_between,
     read_between,
@@ -31,6 +33,7 @@ from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     HostError,
+    MeasuringLimitError,
     MeterError,
     SpecError,
     StalledError,
@@ -239,12 +242,13 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
             _give_up(this)
 
         remarks = prepare_conditions(live, policy, drop=False, progress=bench.progress)
-        before = storage_totals(live)
+        accounted = not trial.engine.is_service
+        before = storage_totals(live) if accounted else {}
         observation.settle()
         with Heartbeat(live, on_loss=lose) as beats:
             watched.callback(lambda: this.sick.extend([beats.lost] if beats.is_storage else []))
             duration_seconds = _run_all(this, jobs)
-        after = storage_totals(live)
+        after = storage_totals(live) if accounted else {}
         observed = observation.outcome(
             started_seconds=min(job.started_seconds for job in jobs),
             ended_seconds=max(job.ended_seconds for job in jobs),
@@ -253,9 +257,11 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
             earlier=this.earlier,
         )
     remarks += (*observed.remarks, *left_out_between(before, after))
+    remarks += () if accounted else (NO_STORAGE,)
     remarks += tuple(remark for job in jobs for remark in job.remarks)
     with live.unlimited():
         proofs = [job.prove() for job in jobs]
+    remarks += tuple(remark for proof in proofs for remark in proof.remarks)
     counted = [intermediate_bytes(trial.engine, job.counters) for job in jobs]
     known = [value for value in counted if value is not None]
     measurement = Measurement(
@@ -277,6 +283,7 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
         energy=observed.energy,
         **observed.judged,
     )
+    measurement = count_failed_tasks(measurement)
     return correct_for_dilation(measurement, live.state.dilation), observed
 
 
@@ -354,7 +361,7 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
             measurement=None,
             lost=named,
         )
-    if isinstance(error, StalledError):
+    if isinstance(error, StalledError | MeasuringLimitError):
         return TrialEnd(state=AttemptState.INVALID, reason=words, measurement=None)
     if isinstance(error, CapacityError):
         return TrialEnd(state=AttemptState.INVALID, reason=f"storage: {words}", measurement=None)

@@ -32,7 +32,7 @@ from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
-from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.profile import own_parts
 from boardcluster.services.settings import by_file, merge_files
 from boardcluster.store import Store, replacing
@@ -113,7 +113,7 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     Raises:
         BoardclusterError: as ``run_tuning`` before its first run.
     """
-    declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
+    declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     planned = plan_tuning(order, declared, tuning_id="dry-run", cache=cache, follow=follow)
     with Store.open(home, read_only=True) as store:
         took = _typical_seconds(store, planned)
@@ -198,14 +198,15 @@ def _check_out(out: Path | None) -> None:
         return
     if not out.absolute().parent.is_dir():
         raise UsageError(
-            f"there is no folder {out.absolute().parent}", hint="make it, or choose another"
+            f"there is no folder {out.absolute().parent}", hint="create it, or choose another"
         )
     if out.suffix != ".toml":
         raise UsageError(
-            f"--out {out}: a profile is found by its ending", hint="let the name end with .toml"
+            f"--out {out}: a profile file must end in .toml",
+            hint="give it a name that ends in .toml",
         )
     if out.exists():
-        raise UsageError(f"--out {out} exists already", hint="move it away, or choose another name")
+        raise UsageError(f"--out {out} already exists", hint="move it away, or choose another name")
 
 
 @contextlib.contextmanager
@@ -214,7 +215,7 @@ def _telling_how_to_go_on() -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as error:
-        error.add_note("go on with the same command and --continue")
+        error.add_note("continue with the same command and --continue")
         raise
 
 
@@ -290,15 +291,15 @@ def _found_record(
         return begin_record(home, request)
     if order.start is Start.BEGIN:
         raise UsageError(
-            f"tuning {latest.request.id} of the same is not finished: {len(latest.runs)} runs so"
-            " far",
-            hint="go on with --continue, or begin another one with --new",
+            f"the same tuning, {latest.request.id}, is not finished: {len(latest.runs)} runs so "
+            "far",
+            hint="continue with --continue, or start a new one with --new",
         )
     if latest.end is None and latest.request.cluster_sha256 != request.cluster_sha256:
         raise UsageError(
-            f"tuning {latest.request.id} cannot go on: the cluster, its profile or the space of"
-            " settings is another one now",
-            hint="begin another one with --new",
+            f"tuning {latest.request.id} cannot continue: the cluster, its profile or the space of "
+            "settings has changed",
+            hint="start a new one with --new",
         )
     for name, given, begun in (
         ("seed", order.seed, latest.request.seed),
@@ -307,7 +308,7 @@ def _found_record(
         if given is not None and given != begun:
             raise UsageError(
                 f"tuning {latest.request.id} was begun with --{name} {begun}, not {given}",
-                hint=f"leave --{name} out to go on, or begin another one with --new",
+                hint=f"leave --{name} out to go on, or start a new one with --new",
             )
     return latest
 
@@ -372,7 +373,7 @@ class _Life:
             if found.end is SearchEnd.FAILING:
                 raise RunError(
                     f"the search stopped: {found.end}, the last because: {found.cause}",
-                    hint="mend the cause, then run the same command with --continue",
+                    hint="fix the cause, then run the same command with --continue",
                 )
             if found.step is None:
                 return str(found.end)

@@ -108,7 +108,8 @@ class TuneOrder:
         if self.is_program:
             if self.engine is None and not self.target.endswith(".py"):
                 raise UsageError(
-                    f"which engine runs {self.target}?", hint="say --engine spark or mapreduce"
+                    f"which engine is to run {self.target}?",
+                    hint="give --engine spark or mapreduce",
                 )
             return self.engine or Engine.SPARK
         own = load_workload(self.target).engines
@@ -259,7 +260,7 @@ def _check_program_order(order: TuneOrder) -> None:
         )
     if order.target.endswith(".toml"):
         raise UsageError(
-            f"{order.target} is a campaign file, which tune does not take",
+            f"{order.target} is a campaign file, which tune does not accept",
             hint="name one workload or program; vary known settings with [matrix.settings]",
         )
     if order.size_bytes is not None or order.text is not None or order.parameters:

@@ -137,7 +137,7 @@ def _as_run(
     elif limit_seconds is not None and attempt.reason.startswith("stalled:"):
         outcome, seconds = Outcome.STOPPED, limit_seconds
         value = limit_seconds if request.objective is Objective.TIME else 0.0
-        reason = f"after {limit_seconds:.0f} s, as it cannot be the best any more"
+        reason = f"after {limit_seconds:.0f} s, because it can no longer be the best"
     elif attempt.state is AttemptState.OK and found is not None:
         seconds, value = found.duration_seconds, value_of(request.objective, found) or 0.0
         outcome = Outcome.OK if value > 0 else Outcome.INVALID
@@ -325,7 +325,7 @@ def _proof_stopped(reason: str) -> RunError:
     """Return the error of a proof that cannot go on for now; its pairs so far are kept."""
     return RunError(
         f"the proof stopped, because a run was lost more than once: {reason}",
-        hint="mend the cause, then run the same command with --continue",
+        hint="fix the cause, then run the same command with --continue",
     )
 
 
@@ -388,6 +388,7 @@ class ProgramRuns:
             replace(program, arguments=arguments),
             timeout_seconds=limit_seconds or _LONGEST_SECONDS,
             cwd=self._cwd,
+            told=tools.follow.line,
         )
         return attempt
 

@@ -9,6 +9,7 @@ from boardcluster.errors import ClusterError, UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import ClusterSpec
 from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import render_cluster
@@ -24,7 +25,7 @@ def read_twin(file: Path) -> ClusterSpec:
         SpecError: it is missing or wrong.
         UsageError: its nodes have no boards.
     """
-    spec = operation.read_spec(file, meter_kinds=meter_facts())
+    spec = read_spec(file, meter_kinds=meter_facts())
     if spec.twin is None:
         raise UsageError(
             f"{file}: no node has a `board`, so this is not a twin of boards",
@@ -52,7 +53,7 @@ def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
     if target.exists():
         if target.read_text(encoding="utf-8") == text:
             return
-        if operation.read_spec(target).twin is None:
+        if read_spec(target).twin is None:
             raise ClusterError(
                 f"{target} describes a different cluster, not one of emulated boards",
                 hint="choose another state folder with --home, or another name in [cluster]",

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
+from boardcluster.campaign.execution import (
+    attempt_tag,
+    clear_leftovers,
+    clear_scratch,
+    end_submission,
+)
 from boardcluster.campaign.follow import Follower, each_health_once
 from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
@@ -16,8 +22,9 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import boards, operation
 from boardcluster.services.boards import Ready
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.operation import LiveCluster
-from boardcluster.services.security import INSECURE_WARNING
+from boardcluster.services.security import INSECURE_WARNING, ROOT_WARNING
 from boardcluster.store import Store, rebuild
 from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
@@ -35,6 +42,11 @@ __all__ = [
     "take_down",
     "uninstall",
 ]
+
+_SCRATCH_STAYS = (
+    "{name}: what a killed submission left in the folder scratch of this node, perhaps a secret, "
+    "could not be deleted: {why}"
+)
 
 
 def bring_up(
@@ -62,7 +74,7 @@ def bring_up(
     """
     with driver_lock(home, doing="up"), follow.following():
         if take_over:
-            boards.take_over_boards(home, operation.read_spec(home / "cluster.toml").nodes)
+            boards.take_over_boards(home, read_spec(home / "cluster.toml").nodes)
         live = start_cluster(
             home, cache=cache, follow=follow, deep=deep, leave_safe_mode=leave_safe_mode
         )
@@ -80,8 +92,11 @@ def start_cluster(
     leave_safe_mode: bool = False,
 ) -> LiveCluster:
     """Do what ``bring_up`` does to the cluster; only with the driver lock held."""
-    if operation.read_spec(home / "cluster.toml").security is Security.INSECURE_LAB:
+    security = read_spec(home / "cluster.toml").security
+    if security is Security.INSECURE_LAB:
         follow.line(INSECURE_WARNING)
+    elif security is Security.LOCAL and os.geteuid() == 0:
+        follow.line(ROOT_WARNING)
     live = operation.up(
         home,
         cache=cache,
@@ -173,7 +188,11 @@ def take_down(
         RemoteError: a board cannot be reached.
     """
     with driver_lock(home, doing="down"):
-        ended = operation.down(home, without=without)
+        ended = operation.down(
+            home,
+            without=without,
+            scratch_stays=lambda name, why: follow.line(_SCRATCH_STAYS.format(name=name, why=why)),
+        )
         if wipe:
             operation.wipe(home)
         if told is not None:
@@ -204,7 +223,7 @@ def read_declared(home: Path) -> ClusterSpec:
         SpecError: it is missing or wrong.
         MeterError: a meter does not answer.
     """
-    declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
+    declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     if declared.meters:  # reaching boards makes a folder for their connections
         check_meters(declared.meters, meter_remotes(home, declared))
     return declared
@@ -268,5 +287,7 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
             follow.line(f"stopping what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
             clear_leftovers(live)
+        for name, failure in clear_scratch(live).items():
+            follow.line(_SCRATCH_STAYS.format(name=name, why=failure.message))
     if count := store.mark_interrupted("interrupted: the driver was killed"):
         follow.line(f"{count} attempts of a killed driver are marked invalid")

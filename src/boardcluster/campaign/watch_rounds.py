@@ -6,11 +6,13 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster.analysis.control_chart import BASELINE_DEFAULT, BASELINE_LEAST
+from boardcluster.analysis.control_chart import BASELINE_DEFAULT
 from boardcluster.analysis.watched import WatchStanding
 from boardcluster.campaign.begin import CampaignRequest, Start, as_begun, left_of
 from boardcluster.campaign.driver import now_utc
@@ -21,13 +23,13 @@ from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.rounds import next_round
 from boardcluster.campaign.upkeep import read_declared
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import HostError, RemoteError, UsageError
+from boardcluster.errors import HostError, RemoteError, StoreError, UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.fetch.cache import writing
-from boardcluster.records import CampaignSpec, ClusterSpec
+from boardcluster.records import BASELINE_LEAST, AttemptState, CampaignSpec, ClusterSpec
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import run_program
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.user_timer import UserTimer
 from boardcluster.store import Store
 from boardcluster.store.watches import WatchRecord, read_watch, write_watch
@@ -38,7 +40,7 @@ __all__ = [
     "WatchedFile",
     "check_watch",
     "notify_command",
-    "notify_of",
+    "notify_once",
     "notify_program",
     "preview_round",
     "run_round",
@@ -50,6 +52,10 @@ _PREFIX = "watch-"
 _NOTIFY_SECONDS = 60.0
 _KEPT = ("PATH", "JAVA_HOME")
 """What decides which Java and which tools a round finds."""
+
+_TRIES_MOST = 3
+"""How often a round begins a run that is invalid each time: one that always is must not keep the
+next round of the other cells from beginning."""
 
 _OF_THE_CLUSTER = ("profile", "workers", "master", "settings")
 """Factors whose levels come from the cluster where a file names none."""
@@ -101,15 +107,15 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
     Raises:
         SpecError: the file is missing or wrong.
         UsageError: it means something else than the rounds so far, or the baseline does not fit.
-        StoreError: the record of the watch is damaged.
+        StoreError: the record of the watch cannot be used; a new baseline writes another.
     """
     request = _request(order.file)
     spec = request.spec
     wanted = BASELINE_DEFAULT if order.baseline is None else order.baseline
     if wanted < BASELINE_LEAST:
         raise UsageError(
-            f"a baseline of {wanted} rounds; allowed: at least {BASELINE_LEAST}, because limits"
-            " from fewer are so wide that they hold nearly everything",
+            f"a baseline of {wanted} rounds; allowed: at least {BASELINE_LEAST}, because limits "
+            "from fewer are so wide that nearly everything is within them",
             hint=f"allow --baseline {BASELINE_DEFAULT}, or leave it out",
         )
     fresh = WatchRecord(
@@ -122,30 +128,29 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
         settings=tuple(sorted({key for row in spec.matrices for key in row.settings})),
         tainted=order.tainted,
     )
-    known = read_watch(home, spec.name)
-    if known is not None and not order.new and not _rounds(home, known):
+    known = None if order.new else read_watch(home, spec.name)
+    if known is not None and not _rounds(home, known):
         # Its first round was refused: what was asked for with it still holds.
         kept = known.baseline if order.baseline is None else wanted
         fresh = replace(fresh, baseline=kept, tainted=order.tainted or known.tainted)
-    if known is None or order.new or not _rounds(home, known):
+    if known is None or not _rounds(home, known):
         return WatchedFile(request=request, record=fresh, is_begun=False)
     if known.spec_sha256 != fresh.spec_sha256:
         other = "" if known.file == fresh.file else f", and those are of {known.file}"
         raise UsageError(
-            f"{order.file} means something else than the {_rounds(home, known)} rounds so far"
-            f"{other}: they cannot be on one chart",
-            hint="restore it, give it another [campaign] name, or begin another baseline with"
-            " --new",
+            f"{order.file} differs in meaning from the {_rounds(home, known)} rounds so far"
+            f"{other}: they cannot share a chart",
+            hint="restore it, give it another [campaign] name, or start a new baseline with --new",
         )
     if order.baseline is not None and order.baseline != known.baseline:
         raise UsageError(
             f"this watch was begun with --baseline {known.baseline}, not {order.baseline}",
-            hint="leave it out, or begin another baseline with --new",
+            hint="leave it out, or start a new baseline with --new",
         )
     if order.tainted and not known.tainted:
         raise UsageError(
             "this watch was begun without --tainted",
-            hint="leave it out, or begin another baseline with --new --tainted",
+            hint="leave it out, or start a new baseline with --new --tainted",
         )
     moved = replace(known, file=fresh.file)
     return WatchedFile(request=request, record=moved, is_begun=True)
@@ -206,7 +211,9 @@ def run_round(home: Path, order: WatchOrder, *, cache: Path, follow: Follower) -
             start, words = _start(store, found, declared)  # 3
         if words:
             follow.line(words)
-        before = read_watch(home, found.record.name)
+        before = None
+        with suppress(StoreError):  # only a new baseline comes here with a record of no use
+            before = read_watch(home, found.record.name)
         if before != found.record:
             with writing(home):
                 write_watch(home, found.record)  # 4
@@ -230,12 +237,22 @@ def _start(store: Store, found: WatchedFile, declared: ClusterSpec) -> tuple[Sta
     left = left_of(store, latest, spec.policy) or next_round(store, latest, spec, declared).trials
     if not left:
         return Start.NEW, ""
+    tries = Counter(
+        row.trial.id
+        for row in store.results(latest.id, all_attempts=True)
+        if row.attempt and row.attempt.state is AttemptState.INVALID
+    )
+    if all(tries[trial.id] >= _TRIES_MOST for trial in left):
+        return Start.NEW, (
+            f"round {latest.id} stays unfinished: {len(left)} of its runs had {_TRIES_MOST} tries, "
+            "all of them invalid; a new one begins"
+        )
     if latest.spec_sha256 != spec_digest(found.request.spec, declared):
         return Start.NEW, (
-            f"round {latest.id} was interrupted and the cluster has changed since, so it stays"
-            " unfinished; another one begins"
+            f"round {latest.id} was interrupted and the cluster has changed since, so it stays "
+            "unfinished; a new one begins"
         )
-    return Start.CONTINUE, f"round {latest.id} was interrupted; {len(left)} runs of it are left"
+    return Start.CONTINUE, f"round {latest.id} was interrupted; runs left: {len(left)}"
 
 
 # Telling others
@@ -274,12 +291,38 @@ def notify_program(text: str) -> str:
     if path is None:
         raise UsageError(
             f"--notify: there is no program {words[0]!r}",
-            hint="name one that can be run, with its whole path",
+            hint="name one that can be run, with its full path",
         )
     return shlex.join([str(Path(path).absolute()), *words[1:]])
 
 
-def notify_of(standing: WatchStanding, command: Sequence[str]) -> str:
+def notify_once(home: Path, standing: WatchStanding, command: Sequence[str]) -> str:
+    """Tell of cells that left their limits and of which no notice has told; say why that failed.
+
+    What was told is kept in the watch's record, with the round in which the cell left its limits.
+    So a notice that could not be sent, or whose round ended in an error, is sent after the next.
+
+    Args:
+        home: folder of the cluster.
+        standing: how the watch stands after its last round.
+        command: the words of the command; none tells nobody.
+    """
+    record = read_watch(home, standing.name)
+    if record is None or not command:
+        return ""
+    out = {f"{row.chart.left_in} {row.name}" for row in standing.out}
+    told = out & set(record.told)
+    failure = ""
+    if out - told:
+        failure = _notify(standing, command)
+        told = told if failure else out
+    if told != set(record.told):
+        with writing(home):
+            write_watch(home, replace(record, told=tuple(sorted(told))))
+    return failure
+
+
+def _notify(standing: WatchStanding, command: Sequence[str]) -> str:
     """Run a command with a watch's notice as its last argument; return why it failed, or nothing.
 
     It gets the user's environment and a minute. What it does never changes what a round came to.

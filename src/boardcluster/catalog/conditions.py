@@ -1,18 +1,13 @@
 """What the papers' cells were measured under, in the words of our own runs, to compare them.
 
-``conditions.toml`` says what a table is of; its columns say the rest. What a paper does not say is
-left open, and matches anything.
+``conditions.toml`` says what a table is of (``stated.py``); its columns say the rest. What a paper
+does not say is left open, and matches anything.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from boardcluster.analysis.result_sets import Condition, ResultPoint, ResultSet
 from boardcluster.catalog.consistency import doubt_of
@@ -25,21 +20,13 @@ from boardcluster.catalog.published import (
     find_table,
     read_cells,
 )
+from boardcluster.catalog.stated import TableConditions, read_conditions
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.records import Fingerprint
-from boardcluster.spec.problems import StrictTable, read_model
 from boardcluster.units import parse_size
 
-__all__ = [
-    "CellConditions",
-    "TableConditions",
-    "machine_of",
-    "published_result_set",
-    "read_cell_conditions",
-    "read_conditions",
-]
+__all__ = ["machine_of", "published_result_set"]
 
-_FILE = Path(__file__).parent / "conditions.toml"
 _HINT = "restore the file from the package"
 
 _ENGINES = {"Hadoop": "mapreduce", "Spark": "spark"}
@@ -75,66 +62,6 @@ _BOARD_WORDS = re.compile(
 _NODE_COUNT = re.compile(r"\((\d+) nodes?\)|^(\d+) \N{MULTIPLICATION SIGN} ")
 _MEDIA = (("ufs", ("ufs",)), ("ssd", ("nvme", "ssd")), ("sd card", ("microsd", "sd card", " sd ")))
 """Kinds of media and words by which they are known; the first that fits counts."""
-
-
-class TableConditions(StrictTable):
-    """What the cells of one table are."""
-
-    id: str = Field(min_length=1, description="the id of a published table")
-    workload: str = Field(default="", description="the name of a workload")
-    engine: str = Field(default="", description="the name of an engine")
-    workers: int = Field(default=0, ge=0, description="a number from 1")
-    size_times: int = Field(default=1, ge=1, description="a number from 1")
-    parameters: dict[str, str] = Field(default_factory=dict, description="a table of texts")
-    board: str = Field(default="", description="the name of a board")
-    media: dict[str, str] = Field(default_factory=dict, description="a table of texts")
-    replication: int = Field(default=0, ge=0, description="a number from 1")
-    settings: dict[str, str] = Field(default_factory=dict, description="a table of texts")
-    quantities: dict[str, str] = Field(min_length=1, description="a table of texts")
-
-
-class CellConditions(StrictTable):
-    """What one time of the running text is of."""
-
-    table: str = Field(min_length=1, description="the id of a published table")
-    what: str = Field(min_length=1, description="its column `what`")
-    workload: str = Field(min_length=1, description="the name of a workload")
-    engine: str = Field(min_length=1, description="the name of an engine")
-    size: str = Field(min_length=1, description="a size")
-    workers: int = Field(ge=1, description="a number from 1")
-    board: str = Field(min_length=1, description="the name of a board")
-    medium: str = Field(min_length=1, description="the name of a medium")
-    replication: int = Field(ge=1, description="a number from 1")
-
-
-class _ConditionsFile(StrictTable):
-    table: Annotated[list[TableConditions], Field(min_length=1, description="[[table]]")]
-    cell: Annotated[list[CellConditions], Field(min_length=1, description="[[cell]]")]
-
-
-@cache
-def _conditions_file() -> _ConditionsFile:
-    found, _ = read_model(_FILE, _ConditionsFile, create_hint=_HINT)
-    return found
-
-
-@cache
-def read_conditions() -> Mapping[str, TableConditions]:
-    """Read what ``conditions.toml`` says of tables; by the id of the table.
-
-    Raises:
-        SpecError: it is missing or wrong.
-    """
-    return {row.id: row for row in _conditions_file().table}
-
-
-def read_cell_conditions() -> tuple[CellConditions, ...]:
-    """Read what ``conditions.toml`` says of single times.
-
-    Raises:
-        SpecError: it is missing or wrong.
-    """
-    return tuple(_conditions_file().cell)
 
 
 def published_result_set(

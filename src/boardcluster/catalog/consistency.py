@@ -161,7 +161,7 @@ def _operations(tables: Mapping[str, Sequence[TableCell]]) -> Iterator[CellDoubt
             yield CellDoubt(
                 table=name,
                 cell=cell,
-                words=f"{other.value} MB/s ({other_name}) are not so many operations of 4 KB",
+                words=f"{other.value} MB/s ({other_name}) are not that many operations of 4 KB",
             )
 
 

@@ -175,7 +175,7 @@ class FigureRow(StrictTable):
 
     name: str = Field(
         pattern=r"^[a-z0-9]+(_[a-z0-9]+)+$",
-        description="small letters, digits and underscores, the unit last",
+        description="lower-case letters, digits and underscores, the unit last",
     )
     value: float = Field(allow_inf_nan=False, description="a number")
     unit: Text = Field(description="what the name ends with, in words")

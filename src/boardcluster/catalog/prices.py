@@ -69,7 +69,7 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
 
 def _whole(said: Prices, *, all_nodes: bool) -> PriceList:
     part = _declared("everything", 1, said.total or 0.0)
-    why = "the price is that of the whole cluster, and not every node took part"
+    why = "the price is for the whole cluster, and not every node took part"
     return PriceList(
         currency=said.currency,
         per_kwh=said.per_kwh,

@@ -77,7 +77,7 @@ class Answer(StrEnum):
     """Whether a statement follows from the tables."""
 
     ROUNDED = "follows"
-    CUT = "follows if cut off, not rounded"
+    CUT = "follows if truncated, not rounded"
     NOT = "does not follow"
     UNKNOWN = "cannot be recomputed"
 

@@ -14,7 +14,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from boardcluster import __version__
 from boardcluster.cli import console
 from boardcluster.cli.grouped import grouped
 from boardcluster.errors import (
@@ -120,6 +119,8 @@ class Stopped(SystemExit):
 
 def _show_version(value: bool) -> None:
     if value:
+        from boardcluster import __version__  # noqa: PLC0415  slow to look up
+
         sys.stdout.write(f"boardcluster {__version__}\n")
         raise typer.Exit
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boardcluster.cli.predict_options import HardwareOptions, JobOptions, LearningOptions
 from boardcluster.errors import UsageError
 from boardcluster.plan.prediction import RuntimePrediction
-from boardcluster.queries.backtests import Backtests, run_backtests
+from boardcluster.plan.question import read_input_size
 from boardcluster.queries.predictions import (
     AskedRun,
     choose_engine,
@@ -23,6 +23,7 @@ from boardcluster.units import parse_rate
 
 if TYPE_CHECKING:
     from boardcluster.campaign.prediction import CampaignPrediction
+    from boardcluster.queries.backtests import Backtests
     from boardcluster.workloads.base import Workload
 
 __all__ = ["backtests", "campaign", "one"]
@@ -35,7 +36,7 @@ def _spec(home: Path) -> ClusterSpec | None:
     path = home / "cluster.toml"
     if not path.exists():
         return None
-    from boardcluster.services.operation import read_spec  # noqa: PLC0415  slow to load
+    from boardcluster.services.declaration import read_spec  # noqa: PLC0415  slow to load
 
     return read_spec(path)
 
@@ -55,7 +56,7 @@ def one(
     found = _workload(workload)
     engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
-    size_bytes = require_size(workload, job.size)
+    size_bytes = _size(workload, job.size, found)
     named = hardware.board and (hardware.medium or not chosen.on_yarn)
     spec = None if named and hardware.workers else _spec(home)
     asked = AskedRun(
@@ -102,6 +103,14 @@ def _workload(name: str) -> Workload | None:
     return load_workload(name)
 
 
+def _size(name: str, size: str | None, found: Workload | None) -> int:
+    if found is None:
+        return 0 if size is None else read_input_size(size, example="4GB")
+    from boardcluster.workloads.base import InputKind  # noqa: PLC0415  slow to load
+
+    return require_size(name, size, takes_input=found.input_kind is not InputKind.NOTHING)
+
+
 def _rate(link: str | None) -> int | None:
     if link is None:
         return None
@@ -139,6 +148,8 @@ def _settings(texts: Sequence[str]) -> dict[str, str]:
 
 def backtests(home: Path) -> Backtests:
     """Hold out cells of the published tables and of own runs."""
+    from boardcluster.queries.backtests import run_backtests  # noqa: PLC0415  slow to load
+
     return run_backtests(home)
 
 

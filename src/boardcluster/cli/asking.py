@@ -30,7 +30,9 @@ def confirmed(question: str) -> bool:
         UsageError: nobody is here to answer.
     """
     if not can_ask():
-        raise UsageError("this needs confirmation, and nobody is here to give it", hint="add --yes")
+        raise UsageError(
+            "this needs confirmation, but there is no terminal to ask on", hint="add --yes"
+        )
     if ask_yes(question):
         return True
     say("nothing was changed")

@@ -76,7 +76,7 @@ def accept_host_keys(hosts: Sequence[str], *, home: Path, accept: bool) -> None:
     if not accept:
         if not sys.stdin.isatty():
             raise HostKeyError(
-                "these host keys must be accepted, and nobody is here to do it",
+                "these host keys must be accepted, but there is no terminal to ask on",
                 hint="compare them, then run the command again with --yes",
             )
         if not ask_yes("Are these your boards?"):
@@ -119,7 +119,7 @@ def look_at_boards(
     print_table("", columns, rows)
     require_nodes(facts, hint="fix that, then run the command again")
     for skew in skews(facts):
-        reporter.line(f"remark: {skew}; `boardcluster up` refuses that until it is fixed")
+        reporter.line(f"remark: {skew}; `boardcluster up` refuses to start until it is fixed")
     found = [
         FoundBoard(host=host, facts=facts[host], folder=suggest_folder(facts[host]))
         for host in hosts
@@ -160,4 +160,4 @@ def confirm_take_over(home: Path, boards: Sequence[NodeSpec], *, yes: bool) -> b
     if not owners:
         say("no board belongs to another driver")
         return True
-    return yes or confirmed("End what runs on these boards, and make them yours?")
+    return yes or confirmed("End what runs on these boards and take them over?")

@@ -29,18 +29,18 @@ class BundleOptions:
         bool,
         typer.Option(
             "--bundle",
-            help="Write what others need to check the results into one file: records, logs, "
+            help="Write all that others need to check the results to one file: records, logs, "
             "telemetry, report, and a script that computes the report again. Secrets and names "
             "are replaced.",
         ),
     ] = False
-    title: Annotated[
-        str | None, typer.Option(help="Of a bundle: its title.", show_default=False)
-    ] = None
+    title: Annotated[str | None, typer.Option(help="Title of the bundle.", show_default=False)] = (
+        None
+    )
     author: Annotated[
         list[str] | None,
         typer.Option(
-            help="Of a bundle: an author, with an ORCID behind the name if there is one; repeat "
+            help="An author of the bundle, with the ORCID after the name if there is one; repeat "
             "for several. Default: anonymous.",
             show_default=False,
         ),
@@ -48,14 +48,12 @@ class BundleOptions:
     licence: Annotated[
         str | None,
         typer.Option(
-            help="Of a bundle: SPDX identifier of the licence of the data, such as CC-BY-4.0.",
+            help="SPDX identifier of the licence of the bundle's data, such as CC-BY-4.0.",
             show_default=False,
         ),
     ] = None
     cache: CacheOption = None
-    as_json: Annotated[bool, typer.Option("--json", help="Of a bundle: print JSON about it.")] = (
-        False
-    )
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON about the bundle.")] = False
 
     def refuse(self) -> None:
         """Refuse what belongs to a bundle where none is asked for.
@@ -120,8 +118,8 @@ def _print(written: WrittenBundle) -> None:
         "through it before you publish it"
     )
     for what, names in (
-        ("not searched for secrets, as they are no text", written.unread),
-        ("left out, as they are larger than 1 GiB", written.left_out),
+        ("not searched for secrets, because they are not text", written.unread),
+        ("left out, because they are larger than 1 GiB", written.left_out),
     ):
         if names:
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -30,7 +30,7 @@ def command(
     second: Annotated[str, typer.Argument(metavar="B", help="The other side.")],
     at: ChosenCluster,
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="Count tainted runs, labelled as such.")
+        bool, typer.Option("--tainted", help="Include tainted runs, labelled as such.")
     ] = False,
     output: Annotated[
         Path | None,

@@ -25,7 +25,7 @@ def command(
     cache: CacheOption = None,
     port: Annotated[
         int,
-        typer.Option(min=1, max=65_535, help="Port to listen on, or the next that is free."),
+        typer.Option(min=1, max=65_535, help="Port to listen on, or the next free one."),
     ] = 8470,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening it.")
@@ -38,7 +38,9 @@ def command(
     ] = False,
     address: Annotated[
         str,
-        typer.Option(help="Address of this machine to listen on; others need --certificate."),
+        typer.Option(
+            help="Address of this machine to listen on; any but loopback needs --certificate."
+        ),
     ] = LOOPBACK,
     certificate: Annotated[
         Path | None, typer.Option(help="PEM file of a TLS certificate.", show_default=False)
@@ -56,9 +58,9 @@ def command(
         ),
     ] = False,
 ) -> None:
-    """Show the cluster, the run at work and all earlier runs on one page, until Ctrl-C.
+    """Show the cluster, the current run and all earlier runs on one page, until Ctrl-C.
 
-    It works without a network and without a cluster, too: then it shows the store. It only shows,
+    It also works without a network, and without a cluster: then it shows the store. It is read-only
     unless --control is given.
     """
     serving = Serving(
@@ -71,7 +73,12 @@ def command(
         plain=plain,
         control=control,
     )
-    serve(serving, say=say, opened=_nobody if no_browser else _open)
+    try:
+        serve(serving, say=say, opened=_nobody if no_browser else _open)
+    except SystemExit as stopped:
+        goes_on = "; what was started from it goes on" if control else ""
+        stopped.add_note(f"the page is no longer served{goes_on}")
+        raise
 
 
 def _nobody(_: str) -> None:

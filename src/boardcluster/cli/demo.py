@@ -47,7 +47,7 @@ def command(
         typer.Option(
             min=0,
             max=SEED_MAX,
-            help="Seed of the random order. Default: another one each time, which is printed.",
+            help="Seed of the random order. Default: a new one each time, which is printed.",
         ),
     ] = None,
     engines: Annotated[

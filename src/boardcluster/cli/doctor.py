@@ -89,7 +89,7 @@ def _repair_all(
     reporter = Reporter()
     rows = [row for row in findings if row.repair]
     if not rows:
-        reporter.line("no fault was found that can be repaired without a person")
+        reporter.line("no fault was found that can be repaired automatically")
         return False
     if ask and not _can_ask():
         raise UsageError(

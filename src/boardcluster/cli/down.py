@@ -28,7 +28,7 @@ def command(
     without: WithoutOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="With --wipe: do not ask.")] = False,
 ) -> None:
-    """Stop every process of the cluster, also after a crash. HDFS and results are kept.
+    """Stop every process of the cluster, even after a crash. HDFS and results are kept.
 
     `--wipe` asks first. Without a terminal it does not ask where the nodes are on this machine,
     and needs `--yes` for boards.

@@ -54,7 +54,7 @@ def command(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a campaign on one or more twins in turn, and compare the results with the papers'.
+    """Run a campaign on one or more twins, one by one, and compare the results with the papers'.
 
     An interrupted experiment continues where it stopped; a finished one shows its results again.
     """
@@ -82,7 +82,7 @@ def command(
         except BoardclusterError as error:  # a night must not end with its first twin
             if load_state(stand.home) is not None:
                 raise  # what still runs of it would disturb the next one
-            reporter.line(f"twin {stand.name} is left for now: {error.message}")
+            reporter.line(f"twin {stand.name} is skipped for now: {error.message}")
             broken.append(error)
     if broken and not results:
         raise broken[0]
@@ -123,7 +123,7 @@ def _duration_words(stands: Sequence[Stand]) -> str:
     seconds = sum(stand.known_seconds for stand in stands)
     unknown = sum(stand.unknown_runs for stand in stands)
     if unknown == sum(len(stand.left) for stand in stands):
-        return ", for a time that no earlier run tells" if unknown else ""
+        return " of unknown length" if unknown else ""
     more = f" and {_runs(unknown)} of unknown length" if unknown else ""
     return f", about {format_seconds(seconds)} of this machine{more}"
 

@@ -50,7 +50,9 @@ def command(
     of_bundle: BundleOptions,
     to: Annotated[
         _To | None,
-        typer.Option("--format", help="Format to write; for all but --bundle.", show_default=False),
+        typer.Option(
+            "--format", help="Format to write; not used with --bundle.", show_default=False
+        ),
     ] = None,
     what: Annotated[
         TableName | None,
@@ -72,24 +74,22 @@ def command(
     ] = None,
     tainted: Annotated[
         bool,
-        typer.Option("--tainted", help="Count tainted runs in cells, top500 and latex."),
+        typer.Option("--tainted", help="Include tainted runs in cells, top500 and latex."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
     """Export results as tables for other programs, LaTeX, lines for the TOP500 list, or a bundle.
 
-    A bundle is one file with all that others need to check the results.
+    A bundle is one file with everything that others need to check the results.
     """
     if of_bundle.bundle:
         if to is not None or what is not None:
-            raise UsageError(
-                "--format and --what cannot be used with --bundle", hint="leave them out"
-            )
+            raise UsageError("--bundle takes neither --format nor --what", hint="leave them out")
         write_one_bundle(at, output, of_bundle, campaign=campaign, tainted=tainted, force=force)
         return
     of_bundle.refuse()
     if to is None:
-        raise UsageError("there is nothing to write yet", hint="choose a --format, or --bundle")
+        raise UsageError("no --format was given", hint="choose one, or write a --bundle")
     if what is not None and to not in _TABLES:
         raise UsageError(f"--what cannot be used with --format {to}", hint="leave it out")
     if what is TableName.PROBES and campaign is not None:

@@ -28,23 +28,23 @@ def command(
         typer.Option(
             "--cluster",
             "-c",
-            help="Name of the cluster that the store is to have. Default: that of the file.",
+            help="Name of the cluster for the imported store. Default: the one in the file.",
             show_default=False,
         ),
     ] = None,
     sha256: Annotated[
         str | None,
         typer.Option(
-            help="Refuse a bundle whose manifest has another SHA-256 than this, which its authors "
+            help="Refuse the bundle unless its manifest has this SHA-256, which its authors "
             "published.",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put the results of a bundle into a store of its own, and look at them like at one's own.
+    """Put the results of a bundle into a store of its own, to look at them like your own.
 
-    Each file is compared with the bundle's manifest first. An import that is stopped leaves
+    Each file is first compared with the bundle's manifest. An import that is stopped leaves
     nothing; a second one does nothing.
     """
     from boardcluster.api import import_bundle  # noqa: PLC0415  slow to load
@@ -58,7 +58,7 @@ def command(
         print_json(found)
         return
     if found.already:
-        say(f"this bundle is in {found.home} already; nothing was done")
+        say(f"this bundle is already in {found.home}; nothing was done")
         return
     options = again(home, cluster or bundle.stem)
     say(

@@ -12,11 +12,12 @@ from boardcluster.campaign.propose import propose, write_spec
 from boardcluster.capabilities import Capabilities, Network, capabilities_of, every_kind
 from boardcluster.cli.boards import boards_of, look_at_boards
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.options import INSECURE_WARNING, ChosenCluster
+from boardcluster.cli.options import ChosenCluster
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
+from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.spec import DEFAULT_SUBNET
 
 __all__ = ["EPILOG", "command"]
@@ -92,7 +93,7 @@ def command(
     ] = DEFAULT_SUBNET,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a commented cluster.toml for this machine, or for boards after inspecting each.
+    """Write a commented cluster.toml for this machine, or for boards after inspecting each of them.
 
     Boards are only inspected: nothing on them is changed.
     """

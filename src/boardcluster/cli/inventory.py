@@ -6,7 +6,7 @@ import sys
 
 from boardcluster.cli.options import ChosenCluster
 from boardcluster.errors import UsageError
-from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 from boardcluster.spec import render_inventory
 
 __all__ = ["EPILOG", "command"]
@@ -17,7 +17,7 @@ EPILOG = "Example: boardcluster inventory > hosts.yml"
 
 def command(at: ChosenCluster) -> None:
     """Print the boards of a cluster as an Ansible inventory (YAML), for other tools."""
-    spec = operation.read_spec(at.folder() / "cluster.toml")
+    spec = read_spec(at.folder() / "cluster.toml")
     if not spec.capabilities.over_ssh:
         raise UsageError(
             f"nodes of the kind {spec.kind} cannot be reached by other tools",

@@ -13,7 +13,7 @@ from boardcluster.campaign.upkeep import meter_remotes
 from boardcluster.cli.console import print_columns, print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.errors import MeterError
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.telemetry.metering import MeterCheck, check_meter
 from boardcluster.telemetry.meters.registry import kinds, meter_facts
 
@@ -32,7 +32,7 @@ def command(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Read each power meter of cluster.toml once. Exit code 8 if one does not answer."""
+    """Read each power meter in cluster.toml once. Exit code 8 if one does not answer."""
     if show_kinds:
         _show_kinds(as_json=as_json)
         return

@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Serve live metrics of every node to Prometheus until Ctrl-C. Starts no job.
 
-    It runs an agent on each node, besides that of a run, which uses 0.3 % of a core of a PC.
+    It runs one more agent on each node, which uses 0.3 % of a core of a PC.
     """
     folder = at.folder()
     server = Server(port)

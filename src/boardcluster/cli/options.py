@@ -10,14 +10,10 @@ from typing import Annotated
 import typer
 
 from boardcluster.cluster.folders import again, cache_folder, home_folder, require_cluster
-from boardcluster.cluster.state import load_state
 from boardcluster.errors import UsageError
-from boardcluster.services.operation import read_spec
-from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.units import parse_size
 
 __all__ = [
-    "INSECURE_WARNING",
     "CacheOption",
     "ChosenCluster",
     "ClusterOption",
@@ -98,6 +94,9 @@ def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
     """
     if not names:
         return frozenset()
+    from boardcluster.cluster.state import load_state  # noqa: PLC0415  slow to load
+    from boardcluster.services.declaration import read_spec  # noqa: PLC0415
+
     spec = read_spec(folder / "cluster.toml")
     if not spec.capabilities.over_ssh:
         raise UsageError(

@@ -84,7 +84,7 @@ class PlanPartOptions:
         list[str] | None,
         typer.Option(
             metavar="COUNT x BOARD, MEDIUM|FILE",
-            help="Workers that are there already, with a master; repeat for several.",
+            help="Workers that you already have, with a master; repeat for several.",
         ),
     ] = None
     workers_most: Annotated[
@@ -92,7 +92,7 @@ class PlanPartOptions:
     ] = WORKERS_MOST
     replication: Annotated[
         int | None,
-        typer.Option(min=1, max=10, help="Copies of each block. Default: as the profile keeps."),
+        typer.Option(min=1, max=10, help="Copies of each block. Default: the profile's."),
     ] = None
 
 
@@ -112,14 +112,15 @@ def command(
         typer.Option(help="Write cluster.toml, twin.toml and a shopping list to this folder."),
     ] = None,
     chart: Annotated[
-        Path | None, typer.Option(help="Write the front and curves as figures to this folder.")
+        Path | None,
+        typer.Option(help="Write the Pareto front and the curves as figures to this folder."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what to buy for a run: boards, media, workers, a switch, and what it costs.
 
     Every cluster of the catalog's parts is predicted. Those that hold the data, have the memory and
-    keep to your limits with 90 % probability are kept. See docs/how-to/decide-what-to-buy.md.
+    stay within your limits with 90 % probability are kept. See docs/how-to/decide-what-to-buy.md.
     """
     request = PurchaseRequest(
         workload=workload,

@@ -40,15 +40,18 @@ def command(
         str, typer.Argument(metavar="[WORKLOAD|FILE]", help="A workload, or a campaign file.")
     ] = "",
     backtest: Annotated[
-        bool, typer.Option("--backtest", help="Show how good predictions are, by holding out runs.")
+        bool,
+        typer.Option(
+            "--backtest", help="Show how good predictions are, for runs that were held out."
+        ),
     ] = False,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Predict how long a run takes, its intermediate bytes and energy, and how sure that is.
 
-    It learns from your own runs and probes, and from the published tables. What it does not know it
-    says, with the run that would help, and ends with exit code 11.
+    It learns from your own runs and probes, and from the published tables. If it does not know, it
+    says so, names the run that would help, and ends with exit code 11.
     """
     from boardcluster.cli import asked_run  # noqa: PLC0415  slow to load
 

@@ -31,7 +31,7 @@ class JobOptions:
     setting: SettingOption = None
     program: Annotated[
         list[str] | None,
-        typer.Option(help="Of `submit`: your program and its arguments; repeat for each."),
+        typer.Option(help="For `submit`: your program and its arguments, given one by one."),
     ] = None
 
 
@@ -52,7 +52,10 @@ class HardwareOptions:
     ] = None
     link: Annotated[
         str | None,
-        typer.Option(help="Rate of a worker's link, e.g. \"1 Gbit/s\". Default: the cluster's."),
+        typer.Option(
+            help="Rate of a worker's link, e.g. \"1 Gbit/s\". Default: the slower of cluster's and"
+            " board's."
+        ),
     ] = None
 
 
@@ -61,12 +64,14 @@ class LearningOptions:
     """What is learned from."""
 
     profile: Annotated[
-        str, typer.Option(help="Learn from own runs with this profile.", show_default=False)
+        str, typer.Option(help="Learn from your own runs with this profile.", show_default=False)
     ] = ""
     mixed: Annotated[
         bool,
-        typer.Option("--mixed", help="Learn also from other versions, security modes, settings."),
+        typer.Option(
+            "--mixed", help="Also learn from other versions, security modes and settings."
+        ),
     ] = False
-    tainted: Annotated[bool, typer.Option("--tainted", help="Learn also from tainted runs.")] = (
+    tainted: Annotated[bool, typer.Option("--tainted", help="Also learn from tainted runs.")] = (
         False
     )

@@ -26,7 +26,7 @@ def command(
         typer.Option("--output", "-o", help="Folder to write to. Default: report/ of the cluster."),
     ] = None,
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="Count tainted runs, labelled as such.")
+        bool, typer.Option("--tainted", help="Include tainted runs, labelled as such.")
     ] = False,
     figures: Annotated[
         bool,

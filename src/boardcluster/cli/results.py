@@ -35,7 +35,7 @@ def command(
         ),
     ] = False,
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="Count tainted runs, labelled as such.")
+        bool, typer.Option("--tainted", help="Include tainted runs, labelled as such.")
     ] = False,
     watch: Annotated[
         bool,

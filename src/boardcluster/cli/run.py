@@ -78,7 +78,7 @@ def command(
     """Run a workload, or a campaign of many, in seeded random order; verify and store each run.
 
     A workload runs on the cluster as it is up. A campaign FILE brings the cluster up in each
-    variant it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
+    variant it needs, and leaves it up or down as it found it. See docs/reference/campaign-toml.md.
     """
     folder, store_folder = at.folder(), cache_folder(cache)
     reporter = Reporter()

@@ -36,7 +36,7 @@ class WorkloadOptions:
 
     engine: Annotated[
         list[Engine] | None,
-        typer.Option(help="An engine; repeat for several. Default: all of the workload."),
+        typer.Option(help="An engine; repeat for several. Default: all that the workload has."),
     ] = None
     size: InputSizeOption = None
     input: InputOption = None
@@ -47,7 +47,7 @@ class WorkloadOptions:
         typer.Option(
             min=1,
             max=REPETITIONS_MAX,
-            help="Runs per engine, in each start; with --until the fewest. Default: 3.",
+            help="Runs per engine, in each start; with --until the minimum. Default: 3.",
         ),
     ] = None
     timeout: Annotated[
@@ -73,8 +73,8 @@ class DesignOptions:
         typer.Option(
             min=0,
             max=SEED_MAX,
-            help="Seed of the random order. Default: the file's, or another one each time, which "
-            "is printed.",
+            help="Seed of the random order. Default: the file's, or a new one each time, which is "
+            "printed.",
         ),
     ] = None
     starts: Annotated[
@@ -82,16 +82,16 @@ class DesignOptions:
         typer.Option(
             min=1,
             max=STARTS_MAX,
-            help="Stop and start the cluster's daemons so often; each start runs every "
-            "repetition. Default: the file's, or 1.",
+            help="How often to start the cluster's daemons; each start runs every repetition. "
+            "Default: the file's, or 1.",
         ),
     ] = None
     until: Annotated[
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="Run further blocks, or starts where there are several, until every 95 % "
-            'interval is within so much of its result, for example "3 %".',
+            help="Run more blocks, or more starts if there are several, until every 95 % interval "
+            'is within this much of its result, for example "3 %".',
         ),
     ] = None
     at_most: Annotated[
@@ -99,8 +99,8 @@ class DesignOptions:
         typer.Option(
             min=1,
             max=REPETITIONS_MAX,
-            help="With --until: most runs of each cell. Default: the file's, or ten times the "
-            "fewest.",
+            help="With --until: the most runs of each cell. Default: the file's, or ten times the "
+            "minimum.",
         ),
     ] = None
 

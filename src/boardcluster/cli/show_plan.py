@@ -44,7 +44,7 @@ def plan_fields(plan: PurchasePlan) -> dict[str, Any]:
 
 
 def print_plan(plan: PurchasePlan) -> None:
-    """Print a plan: the choice, the front, what is beside the choice, what would change it."""
+    """Print a plan: the choice, the front, the alternatives, what would change it."""
     _print_choice(plan)
     money = plan.currency
     front = {
@@ -62,7 +62,7 @@ def print_plan(plan: PurchasePlan) -> None:
     print_columns(f"no other cluster beats these in time, energy and price{more}", front, shown)
     if plan.near:
         near = {"instead": lambda row: row.change, "why not": lambda row: row.why}
-        print_columns("beside the choice", near, plan.near)
+        print_columns("alternatives to the choice", near, plan.near)
     for line in plan.changes:
         say(f"what would change it: {line}")
     for line in plan.remarks:
@@ -76,10 +76,12 @@ def print_plan(plan: PurchasePlan) -> None:
 def _print_choice(plan: PurchasePlan) -> None:
     best, there = plan.best, plan.there
     size = f" of {format_bytes(plan.task.size_bytes)}" if plan.task.size_bytes else ""
-    say(f"{plan.task.workload}{size}: {plan.met:,} of {plan.tried:,} clusters keep to the limits")
+    say(
+        f"{plan.task.workload}{size}: {plan.met:,} of {plan.tried:,} clusters are within the limits"
+    )
     say(f"buy: {best.words} ({plan.chosen_by})")
     if there.rows:
-        say(f"  beside what is there: {there.words}")
+        say(f"  in addition to what is there: {there.words}")
     for part in best.parts:
         each = "price not known" if part.each is None else f"{plan.currency} {part.each:,.2f} each"
         source = f", {part.source}" if part.source else ""

@@ -126,7 +126,7 @@ def unknown_error(answer: RuntimePrediction) -> PredictionUnknownError:
     hint = f"run {question.workload} on {question.engine} with {_next(answer)}"
     return PredictionUnknownError(
         f"I do not know how long it takes: {reasons}",
-        hint=hint if answer.run_next else "ask for less",
+        hint=hint if answer.run_next else "ask for something closer to what was measured",
     )
 
 

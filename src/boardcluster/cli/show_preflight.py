@@ -43,8 +43,8 @@ def print_preflight(preflight: Preflight, *, reporter: Reporter | None) -> None:
         lines.append(f"and {len(preflight.notes) - _NOTES_SHOWN} more notes: see --json")
     if preflight.forms > 1 and preflight.starts == 1:
         lines.append(
-            "each variant is measured in one start of its daemons, whose luck looks like a "
-            "difference between variants: `starts = 3` tells the two apart"
+            "each variant is measured in only one start of its daemons, so differences between "
+            "starts look like differences between variants: `starts = 3` tells them apart"
         )
     for line in lines:
         if reporter is None:
@@ -80,15 +80,18 @@ def print_precision(preview: Preview) -> None:
     most = preview.work.spec.repetitions_max
     if outlook.runs_of_each_cell is None:
         say(
-            "how many runs that takes is unknown until each of these was measured twice here; at "
-            f"most {most} of each cell"
+            "how many runs that takes is unknown until each of these has been measured twice here; "
+            f"at most {most} of each cell"
         )
         return
     least = "" if outlook.suffices else ", the most allowed, which is not enough"
     say(f"about {outlook.runs_of_each_cell} runs of each cell{least}, from how earlier runs varied")
     say(f"time for these {preflight.runs} runs: {_time_words(preflight)}")
     if by_start and not all(row.from_starts for row in outlook.forecasts):
-        say("that is the least: how starts differ is unknown, as no earlier campaign had several")
+        say(
+            "that is a minimum: how starts differ is unknown, because no earlier campaign had "
+            "several"
+        )
 
 
 def _needed_words(row: Forecast) -> str:

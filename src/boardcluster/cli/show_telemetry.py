@@ -92,7 +92,7 @@ def print_telemetry(
 def _explained(found: Measurement) -> str:
     """What disturbed a run, with the share of its time that each explains at most."""
     parts = [
-        f"{100 * row.share:.2f} % of the time by {row.cause} on {row.node}"
+        f"{100 * row.share:.2f} % of the time by {row.cause}{f' on {row.node}' if row.node else ''}"
         for row in found.disturbances
     ]
     return f"{', '.join(parts)}; it tolerates {100 * found.tolerated_share:.2g} %"

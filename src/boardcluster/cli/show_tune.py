@@ -44,15 +44,15 @@ def print_tune_preview(preview: TunePreview, *, as_json: bool) -> None:
     known = ", ".join(row.origin for row in plan.known) or "nothing"
     say(f"tried first: the base {plan.request.base}, then {known}")
     sizes = ", ".join(format_bytes(size) for size in preview.sizes_bytes if size)
-    say(f"sizes: {sizes or 'none, as it takes no input'}")
+    say(f"sizes: {sizes or 'none, because it takes no input'}")
     if preview.run_seconds is None or preview.proof_seconds is None:
-        say("no run of it is stored yet, so nobody knows how many fit into the budget")
+        say("no run of it is stored yet, so how many fit into the budget is unknown")
         return
     say(
         f"a run takes about {format_seconds(preview.run_seconds)}, the proof"
         f" {format_seconds(preview.proof_seconds)}; the rest of"
-        f" {format_seconds(plan.request.budget_seconds)} is for about {preview.runs} runs of the"
-        " whole, or more smaller ones"
+        f" {format_seconds(plan.request.budget_seconds)} is enough for about {preview.runs} runs "
+        "of the whole, or more smaller ones"
     )
 
 
@@ -86,7 +86,7 @@ def print_tuning(summary: TuningSummary) -> None:
     }
     if summary.effects:
         shown = summary.effects[:_EFFECTS_SHOWN]
-        print_columns("what each setting brought (medians, no proof)", effects, shown)
+        print_columns("effect of each setting (medians, not a proof)", effects, shown)
     for reason, count in summary.ruled_out:
         say(f"ruled out {count} times: {reason}")
     say(summary.drift_words)

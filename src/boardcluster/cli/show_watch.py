@@ -45,7 +45,7 @@ def print_standing(standing: WatchStanding, *, as_json: bool) -> None:
         if row.baseline_drifts:
             say(
                 f"warning: {row.name} changed while its baseline was measured, so its limits mean"
-                " little; begin another baseline with --new"
+                " little; start a new baseline with --new"
             )
 
 
@@ -93,7 +93,7 @@ def print_timer(state: TimerState, *, as_json: bool) -> None:
         print_json({"files": files, "changed": changed, "lines": state.lines})
         return
     if not state.changed:
-        say("the timer is as asked for already" if state.files else "there is no timer")
+        say("the timer is already as asked for" if state.files else "there is no timer")
         return
     for path in state.changed:
         if path in state.files:
@@ -111,7 +111,7 @@ def print_bisect_plan(plan: BisectPlan, *, as_json: bool) -> None:
         print_json(plan)
         return
     if plan.sides is None:
-        say("nothing lies between the two engine pairs: the two are compared")
+        say("there is nothing to search between two engine pairs: the two are compared")
     else:
         short = max(map(len, plan.sides.names)) <= _TITLE_LENGTH_MOST
         first, second = plan.sides.names if short else ("first", "second")
@@ -126,7 +126,7 @@ def print_bisect_plan(plan: BisectPlan, *, as_json: bool) -> None:
     runs = f"{plan.runs_least} runs"
     if plan.runs_most > plan.runs_least:
         runs += f", at most {plan.runs_most}"
-    took = "no run of these cells is stored yet, so nobody knows how long"
+    took = "no run of these cells is stored yet, so how long it takes is unknown"
     if plan.run_seconds is not None:
         took = f"about {format_seconds(plan.runs_least * plan.run_seconds)}"
         if plan.runs_most > plan.runs_least:

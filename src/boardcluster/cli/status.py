@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from boardcluster.capabilities import capabilities_of
 from boardcluster.cli.console import print_json, print_table, say
-from boardcluster.cli.options import (
-    INSECURE_WARNING,
-    CacheOption,
-    ChosenCluster,
-    JsonOption,
-    cache_folder,
-)
+from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cache_folder
 from boardcluster.records import Security
+from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.services.status import Status, status
 from boardcluster.units import format_bytes
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.submit import UserProgram, check_program, run_program
+from boardcluster.campaign.submit import UserProgram, check_program, run_program, secrets_of
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import (
     CacheOption,
@@ -49,11 +49,19 @@ def command(
         list[str] | None, typer.Option(help="A Spark property KEY=VALUE; repeat for several.")
     ] = None,
     setting: SettingOption = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=FILE: a file that is neither shown nor stored. The program opens it at "
+            "the path that its variable NAME holds, and other jobs of the cluster can read it "
+            "meanwhile; repeat for several."
+        ),
+    ] = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
     timeout: Annotated[float, typer.Option(min=1, help="Longest run time, in seconds.")] = 86400,
     as_json: JsonOption = False,
 ) -> None:
-    """Run your own program on the running cluster, and record its time, counters, logs and status.
+    """Run your own program on the running cluster and record its time, counters, logs and status.
 
     Its output appears as it is printed; the engine's log is kept with the artefacts.
     """
@@ -76,6 +84,7 @@ def command(
         main=main_class,
         options=tuple(options),
         settings=settings_of_submission(setting or ()),
+        secrets=secrets_of(secret or ()),
     )
     check_program(wanted)
     folder, store_folder = at.folder(), cache_folder(cache)

@@ -50,16 +50,16 @@ class TuneOptions:
 
     engine: Annotated[
         Engine | None,
-        typer.Option(help="The engine: spark or mapreduce. Default: spark where there is one."),
+        typer.Option(help="The engine: spark or mapreduce. Default: spark if the workload has it."),
     ] = None
     objective: Annotated[
-        Objective, typer.Option(help="What to make less of; both is energy times time.")
+        Objective, typer.Option(help="What to minimise; both means energy times time.")
     ] = Objective.TIME
     budget: Annotated[
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="How long it may take, with the proof. Default: as it was begun, or 1h.",
+            help="How long it may take, proof included. Default: as it was begun, or 1h.",
         ),
     ] = None
     size: InputSizeOption = None
@@ -68,20 +68,22 @@ class TuneOptions:
     main_class: Annotated[str, typer.Option("--class", help="Main class of a Spark jar.")] = ""
     base: Annotated[
         str,
-        typer.Option(help="The profile to set things on top of. Default: the cluster's."),
+        typer.Option(help="The profile to start from. Default: the cluster's."),
     ] = ""
     pairs: Annotated[
         int | None,
         typer.Option(
-            min=PAIRS_LEAST, max=100, help=f"Fewest pairs of the proof. Default: {PAIRS_LEAST}."
+            min=PAIRS_LEAST,
+            max=100,
+            help=f"Minimum number of pairs in the proof. Default: {PAIRS_LEAST}.",
         ),
     ] = None
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=SEED_MAX, help="Seed of all that is drawn. Default: another one."),
+        typer.Option(min=0, max=SEED_MAX, help="Seed of all random choices. Default: a new one."),
     ] = None
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="Count pairs that were too disturbed, too.")
+        bool, typer.Option("--tainted", help="Also count pairs that were too disturbed.")
     ] = False
     out: Annotated[
         Path | None,
@@ -95,11 +97,12 @@ class TuneGoing:
 
     go_on: Annotated[
         bool,
-        typer.Option("--continue", help="Begin, go on with the same, or show it if finished."),
+        typer.Option("--continue", help="Start it, resume it, or show it if finished."),
     ] = False
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the same.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished tuning.")] = False
     new: Annotated[
-        bool, typer.Option("--new", help="Begin although one of the same is unfinished.")
+        bool,
+        typer.Option("--new", help="Start a new tuning although an earlier one is unfinished."),
     ] = False
 
     @property
@@ -126,19 +129,19 @@ def command(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="After `--`: the program's arguments; {run} is another name each time."
+            help="After `--`: the program's arguments; {run} becomes a new name each time."
         ),
     ] = None,
     cache: CacheOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the space and what fits into the budget.")
+        bool, typer.Option("--dry-run", help="Show the search space and what fits into the budget.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Search engine settings that make a workload or your program take less, and prove it.
+    """Search for engine settings with which a workload or your program takes less, and prove it.
 
-    Every run is verified and stored. The best is measured against the base in pairs; only if they
-    show that it takes less, a profile is written. See docs/how-to/tune.md.
+    Every run is verified and stored. The best is measured against the base in pairs; only if these
+    show that it takes less is a profile written. See docs/how-to/tune.md.
     """
     order = TuneOrder(
         target=target,

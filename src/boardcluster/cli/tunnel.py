@@ -10,8 +10,8 @@ import typer
 from boardcluster.cli.console import say
 from boardcluster.cli.options import ChosenCluster
 from boardcluster.errors import AddressError, UsageError
-from boardcluster.services import operation
 from boardcluster.services.boards import WEB_PAGES, hold_tunnel
+from boardcluster.services.declaration import read_spec
 
 __all__ = ["EPILOG", "command"]
 
@@ -42,7 +42,7 @@ def command(
     machine, and to no other.
     """
     folder = at.folder()
-    spec = operation.read_spec(folder / "cluster.toml")
+    spec = read_spec(folder / "cluster.toml")
     if not spec.capabilities.over_ssh:
         raise UsageError(
             "the nodes of this cluster are on this machine, so no tunnel is needed",

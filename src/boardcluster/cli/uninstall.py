@@ -14,7 +14,7 @@ from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption, WithoutOption, named_nodes
 from boardcluster.errors import UsageError
 from boardcluster.records import NodeSpec
-from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 
 __all__ = ["EPILOG", "command"]
 
@@ -35,7 +35,7 @@ def command(
     ] = False,
     without: WithoutOption = None,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Also boards of another driver, which is named.")
+        bool, typer.Option("--take-over", help="Include boards of another driver, which is named.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonOption = False,
@@ -45,7 +45,7 @@ def command(
     Packages, users, files, settings and firewall become what they were before the first `up`.
     """
     folder = at.folder()
-    spec = operation.read_spec(folder / "cluster.toml")
+    spec = read_spec(folder / "cluster.toml")
     if not spec.capabilities.provisioned:
         raise UsageError(
             "nothing was installed: the nodes of this cluster are on this machine",
@@ -83,8 +83,8 @@ def command(
 
 def _say_what_stays(boards: Sequence[NodeSpec]) -> None:
     """Print the removal of what the documentation let a person set up by hand."""
-    say("what you may have set up by hand stays: a login by your key, with sudo without a password")
-    say("to remove it, on each board that needs neither any more:")
+    say("what you may have set up by hand stays: login with your key, and sudo without a password")
+    say("to remove it, run on each board that no longer needs it:")
     for board in boards:
         say(f"  ssh -t {board.host} 'sudo rm -f {_SUDOERS}'")
         say(f"  ssh {board.host}   # then delete the line of your key in ~/.ssh/authorized_keys")

@@ -13,12 +13,13 @@ from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.campaign.upkeep import bring_up, nodes_words, plan_changes
 from boardcluster.cli.boards import accept_host_keys, confirm_take_over
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.options import INSECURE_WARNING, CacheOption, ChosenCluster, cache_folder
+from boardcluster.cli.options import CacheOption, ChosenCluster, cache_folder
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
-from boardcluster.services import operation
 from boardcluster.services.boards import Ready
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.operation import LiveCluster
+from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.telemetry.meters.registry import meter_facts
 
 __all__ = ["EPILOG", "command"]
@@ -57,14 +58,12 @@ def command(
     take_over: Annotated[
         bool,
         typer.Option(
-            "--take-over", help="Boards of another driver: end what runs there, make them yours."
+            "--take-over", help="Take over boards of another driver, ending what runs there."
         ),
     ] = False,
     leave_safe_mode: Annotated[
         bool,
-        typer.Option(
-            "--leave-safe-mode", help="Go on without the files whose blocks no DataNode has."
-        ),
+        typer.Option("--leave-safe-mode", help="Give up the files whose blocks no DataNode has."),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --dry-run: print JSON instead of lines.")
@@ -83,7 +82,7 @@ def command(
     folder = at.folder()
     if twin is not None:
         at, folder = _placed(at, twin)
-    spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
+    spec = read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
     if spec.capabilities.over_ssh:
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)

@@ -18,32 +18,32 @@ class RoundOptions:
 
     baseline: Annotated[
         int | None,
-        typer.Option(help="First rounds that make the limits, at least 5. Default: 10."),
+        typer.Option(help="Number of first rounds that set the limits, at least 5. Default: 10."),
     ] = None
     new: Annotated[
         bool,
         typer.Option(
             "--new",
-            help="Begin another baseline with this round, or measure a bisection again.",
+            help="Start a new baseline with this round, or measure a bisection again.",
         ),
     ] = False
     show: Annotated[
-        bool, typer.Option("--show", help="Show the charts as they are, without a round.")
+        bool, typer.Option("--show", help="Show the charts without running a round.")
     ] = False
     notify: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="Run this, without a shell, with one sentence as its last argument when a cell "
-            "leaves its limits.",
+            help="Run this command when a cell leaves its limits, without a shell, with one "
+            "sentence as its last argument.",
         ),
     ] = None
     timer: Annotated[
         str | None,
         typer.Option(
             metavar="CALENDAR|off",
-            help="Write a systemd timer of yours that runs this by the calendar, for example "
-            "daily, without enabling it; off removes it. Nothing is measured now.",
+            help="Write a systemd user timer that runs this on a schedule, for example daily, "
+            "without enabling it; off removes it. Nothing is measured now.",
         ),
     ] = None
 
@@ -57,19 +57,13 @@ class BisectOptions:
         typer.Option(
             metavar="A B",
             help="Find what makes the difference between two profiles, KEY=VALUE[,KEY=VALUE], "
-            "`cluster` as it is declared, or two engine pairs.",
-        ),
-    ] = None
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="With --bisect: only cells with KEY=VALUE[,VALUE]; repeat to narrow further."
+            "`cluster` (as declared), or two engine pairs.",
         ),
     ] = None
     tainted: Annotated[
         bool,
         typer.Option(
-            "--tainted", help="Count disturbed runs, too; a baseline is begun with or without."
+            "--tainted", help="Also count disturbed runs; decided when a baseline begins."
         ),
     ] = False
 
@@ -84,8 +78,6 @@ def refuse_mixed(watch: RoundOptions, parts: BisectOptions, *, dry_run: bool) ->
     given = [name for name, value in modes.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} contradict each other", hint="give one of them")
-    if parts.bisect is None and parts.only:
-        raise UsageError("--only is for --bisect", hint="leave it out, or add --bisect A B")
     no_round = {"--baseline": watch.baseline is not None, "--dry-run": dry_run}
     no_round |= {"--notify": watch.notify is not None, "--new": watch.new}
     no_round |= {"--tainted": parts.tainted}
@@ -98,4 +90,4 @@ def refuse_mixed(watch: RoundOptions, parts: BisectOptions, *, dry_run: bool) ->
         idle = [name for name, is_given in no_round.items() if is_given]
         idle = [name for name in idle if name not in allowed[mode]]
         if idle:
-            raise UsageError(f"{mode} has no use for {', '.join(idle)}", hint="leave it out")
+            raise UsageError(f"{', '.join(idle)} cannot be used with {mode}", hint="leave it out")

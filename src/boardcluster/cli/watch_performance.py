@@ -53,10 +53,10 @@ def command(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a small campaign once more, and say which cells take more or less than they did.
+    """Run a small campaign once more, and say which cells now take more or less time.
 
-    The first rounds make the limits of each cell. Every further call is one more round; one that
-    was interrupted goes on first. Ends with 12 while a cell is out of its limits. See
+    The first rounds set the limits of each cell. Every further call is one more round; one that
+    was interrupted is finished first. Exit code 12 while a cell is out of its limits. See
     docs/how-to/keep-watch-on-performance.md.
     """
     refuse_mixed(watch, parts, dry_run=dry_run)
@@ -107,13 +107,12 @@ def _bisect(
     as_json: bool,
 ) -> None:
     if parts.bisect is None:
-        raise ValueError("nothing is to be bisected")
+        raise ValueError("there is nothing to bisect")
     first, second = parts.bisect
-    only = parts.only or ()
     if dry_run:
-        print_bisect_plan(cluster.preview_bisect(file, first, second, only=only), as_json=as_json)
+        print_bisect_plan(cluster.preview_bisect(file, first, second), as_json=as_json)
         return
-    done = cluster.bisect(file, first, second, only=only, tainted=parts.tainted, new=new)
+    done = cluster.bisect(file, first, second, tainted=parts.tainted, new=new)
     print_bisection(done, as_json=as_json)
 
 
@@ -129,7 +128,7 @@ def _end(done: WatchRound) -> None:
     if done.standing.out:
         raise OutOfLimitsError(
             done.standing.notice,
-            hint="undo what changed, or accept it with --new, which begins another baseline",
+            hint="undo what changed, or accept it with --new, which starts a new baseline",
         )
     if bad := done.outcome.unverified:
         raise RunError(
@@ -139,7 +138,7 @@ def _end(done: WatchRound) -> None:
     if silent := done.standing.silent:
         raise RunError(
             "; ".join(row.words for row in silent),
-            hint="remove what disturbs it, or begin another baseline with --new --tainted",
+            hint="remove what disturbs it, or start a new baseline with --new --tainted",
         )
     if not sys.stdout.isatty():
         return

@@ -239,7 +239,8 @@ def skews(nodes: Mapping[str, NodeFacts]) -> list[str]:
         ]
     )
     found = [
-        f"the clock of {name} is known to {format_seconds(error)} only: its answers take too long"
+        f"the clock of {name} is known only to within {format_seconds(error)}: its answers take "
+        "too long"
         for _, name, error in ordered
         if error > CLOCK_ERROR_MOST_SECONDS
     ]

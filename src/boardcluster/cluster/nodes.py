@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,8 +28,14 @@ class Nodes(Protocol):
             HostError, RemoteError: they cannot; says why.
         """
 
-    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
-        """Make the nodes, or take note of them; return the state with the live nodes."""
+    def create(self, spec: ClusterSpec, state: LiveState, needed: Sequence[Path] = ()) -> LiveState:
+        """Make the nodes, or take note of them; return the state with the live nodes.
+
+        Args:
+            spec: the cluster.
+            state: what was recorded of it.
+            needed: folders of this machine that daemons and jobs read, if they see its files.
+        """
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
         """Return the way to reach a live node as the user that daemons and jobs run as."""
@@ -89,7 +95,7 @@ class NodeKind:
 
     nodes: Callable[[Path], Nodes]
     """Returns the nodes of the cluster with a state folder."""
-    user: Callable[[], str]
+    user: Callable[[LiveState], str]
     """Returns the user that daemons and jobs run as, in Hadoop's eyes; raises HostError if that
     user has no name."""
     propose: Callable[[Wish], ClusterSpec] | None

@@ -113,6 +113,9 @@ class LiveState:
     """By how much the nodes are slower than the boards they stand for."""
     switch_pid: int = 0
     """The first process of the switch of emulated nodes, as this machine sees it."""
+    service_uid: int = 0
+    """Number of the user that daemons and jobs of root's emulated nodes run as; 0 where that is the
+    user who reaches the nodes."""
 
     @property
     def capabilities(self) -> Capabilities:

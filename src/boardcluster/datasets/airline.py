@@ -69,7 +69,7 @@ def prepare_airline(
     """
     if source is not None and many_years:
         raise InputError(
-            "a file of your own is taken as it is, so its lines cannot be made distinct",
+            "your own file is used unchanged, so its lines cannot be made distinct",
             hint="leave out the file or the many years",
         )
     if source is not None:

@@ -186,7 +186,7 @@ def _refuse_changed(path: Path, before: os.stat_result) -> None:
         after = path.stat()
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise InputError(
-            f"{path} changed while it was read", hint="try again when nothing writes to it"
+            f"{path} changed while it was read", hint="try again when nothing is writing to it"
         )
 
 

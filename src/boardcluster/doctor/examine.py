@@ -84,7 +84,7 @@ def _crashed(name: str, severity: Severity, error: Exception) -> Finding:
         severity=severity,
         ok=False,
         seen=f"this check itself failed: {type(error).__name__}: {error}",
-        why="What it looks at was not checked. The other checks are not affected.",
+        why="What it looks at was not checked. Other checks are not affected.",
         fix="report it as a defect of boardcluster, with this line and the output of `uname -a`",
         source=f"boardcluster, the file {name}.py of the doctor's checks",
     )

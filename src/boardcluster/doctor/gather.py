@@ -12,7 +12,8 @@ from boardcluster.doctor.facts import Facts
 from boardcluster.doctor.machine import Machine
 from boardcluster.errors import ClusterError, HostError, SpecError
 from boardcluster.records import ClusterSpec
-from boardcluster.services.operation import nodes_of, read_spec
+from boardcluster.services.declaration import read_spec
+from boardcluster.services.operation import nodes_of
 from boardcluster.telemetry.meters.registry import meter_facts
 
 __all__ = ["driver_of", "gather_facts"]

@@ -18,7 +18,12 @@ from boardcluster.plan.model import (
     predict_many,
     reach_of,
 )
-from boardcluster.plan.observations import GIGABYTE, WorkArrays, amount_of
+from boardcluster.plan.observations import (
+    GIGABYTE,
+    WorkArrays,
+    amount_of,
+    published_observations,
+)
 from boardcluster.plan.prediction import (
     DataDistance,
     PredictedAmount,
@@ -164,15 +169,27 @@ def _provenance(model: RuntimeModel, question: Question, learned: LearnedSeries)
     return tuple(said)
 
 
+def _too_little(question: Question) -> str:
+    """Say what is missing of a workload that nothing was learned of."""
+    asked = question.workload, question.engine
+    programs = {
+        run.program for run in published_observations() if (run.workload, run.engine) == asked
+    }
+    sizes = "two sizes or " if question.size_bytes else ""
+    published = "no published series and " if not programs else ""
+    other = f"; the published series is of {' and '.join(sorted(programs))}" if programs else ""
+    return (
+        f"{published}too few own runs of {question.workload} on {question.engine}: {sizes}two"
+        f" numbers of workers are needed{other}"
+    )
+
+
 def _nothing(
     model: RuntimeModel, question: Question, learned: LearnedSeries | None
 ) -> RuntimePrediction:
     """Answer where no time can be given at all."""
     if learned is None:
-        what = (
-            f"no published series and too few own runs of {question.workload} on {question.engine}:"
-            " two sizes or two numbers of workers are needed"
-        )
+        what = _too_little(question)
         reason = UnknownReason.NO_DATA
     else:
         reason = UnknownReason.NO_FIGURE
@@ -224,7 +241,7 @@ def _unknown(
             f" memory; the runs needed {format_bytes(round(need))} for daemons and one container"
         ),
         UnknownReason.SLOTS: (
-            f"{question.slots} tasks at once on a worker; what that changes was never measured"
+            f"{question.slots} tasks at once on a worker; the effect of that was never measured"
         ),
         UnknownReason.THRESHOLD: (
             f"from {rule.threshold:.3g} GB on data passes the disks once more, and no run was"
@@ -232,13 +249,12 @@ def _unknown(
         ),
         UnknownReason.RESOURCE: (
             f"the link carries {question.link_bits_per_second / 1e6:.0f} Mbit/s, in the slowest run"
-            f" it was {learned.least_link_bits_per_second / 1e6:.0f}; the time is the least it can"
-            " be"
+            f" it was {learned.least_link_bits_per_second / 1e6:.0f}; the time is a lower bound"
         ),
         UnknownReason.CONTRADICTION: learned.contradiction,
         UnknownReason.WIDE: (
             f"the 90 % interval reaches {100 * reach:.0f} % above the median: {work.amount[0]:g}"
-            f" GB on {question.workers} workers is too far from what was run"
+            f" GB on {question.workers} workers is too far from what was measured"
         ),
     }
     return (Unknown(reason=reason, words=words[reason]),)

@@ -15,7 +15,6 @@ from boardcluster.plan.hardware import (
     medium_rates,
 )
 from boardcluster.plan.learning import learn, own_hardware
-from boardcluster.plan.message_passing import answer_hpl, answer_netpipe
 from boardcluster.plan.model import RuntimeModel
 from boardcluster.plan.observations import RunObservation, published_observations
 from boardcluster.plan.own_runs import chosen_group, observation_of, own_groups, own_rates
@@ -88,6 +87,11 @@ def predict_question(
     """
     question = replace(question, parameters={**(defaults or {}), **question.parameters})
     if question.engine is Engine.MPI:
+        from boardcluster.plan.message_passing import (  # noqa: PLC0415  other models
+            answer_hpl,
+            answer_netpipe,
+        )
+
         runs = _recent(question, archive, searches)
         answer = answer_hpl if question.workload == "hpl" else answer_netpipe
         return answer(question, runs, _rates(question, archive, nodes)[0])
@@ -136,6 +140,7 @@ def model_for(
                     replication=question.replication,
                     defaults=defaults or {},
                     tainted=tainted,
+                    files=_own_files(board, medium),
                 )
             )
         ]
@@ -171,6 +176,12 @@ def model_for(
         said=said,
         keys=keys,
     )
+
+
+def _own_files(board: BoardRates, medium: MediumRates) -> Mapping[str, str]:
+    """Return the files of the user's own among what is asked about, by kind."""
+    named = {"boards": board.name, "media": medium.name}
+    return {kind: name for kind, name in named.items() if name.endswith(".toml")}
 
 
 def _without_defaults(question: Question, defaults: Mapping[str, str]) -> Question:

@@ -86,7 +86,7 @@ def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:
     """Yield what a reader of the plan must know."""
     if space.offers.unpriced:
         what = ", ".join(space.offers.unpriced)
-        yield f"no price of {what} is known, so no price here counts it; --price gives one"
+        yield f"no price of {what} is known, so no total here includes it; set one with --price"
     if space.offers.unpriced and space.limits.budget is not None:
         left = space.limits.budget - best.price
         yield f"{space.currency} {left:,.0f} of the budget are left for them"
@@ -94,13 +94,13 @@ def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:
     workers, seen = best.workers + best.workers_there, space.model.workers_seen
     if workers >= NODES_MAX:
         yield (
-            f"boardcluster itself runs at most {NODES_MAX - 1} workers today;"
-            f" --workers-most {NODES_MAX - 1} plans no more"
+            f"boardcluster itself runs at most {NODES_MAX - 1} workers today; limit the plan with "
+            f"--workers-most {NODES_MAX - 1}"
         )
     if workers > _FAR * seen:
         yield (
-            f"no run that was learned from had more than {seen} workers, and this has {workers}:"
-            " try a part of it before you buy all of it"
+            f"none of the runs behind this had more than {seen} workers, and this has {workers}: "
+            "try part of it before you buy all of it"
         )
     kinds = {(row.board.name, row.medium.name) for row in space.there.rows}
     if len(kinds | {(best.board, best.medium)} if best.workers else kinds) > 1:

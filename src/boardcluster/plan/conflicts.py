@@ -39,7 +39,7 @@ def refuse_limits(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
     lines = []
     for name, most in given.items():
         if np.isnan(amounts[name][possible]).all():
-            lines.append(f"--{name}: it is known of no cluster that fits")
+            lines.append(f"--{name}: it is not known for any cluster that fits")
             continue
         best = int(np.nanargmin(np.where(possible, amounts[name], np.nan)))
         if amounts[name][best] > most:
@@ -50,8 +50,8 @@ def refuse_limits(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
             )
     if lines:
         raise UsageError(
-            "no cluster keeps to the limits\n  " + "\n  ".join(lines),
-            hint="give a limit that can be kept, a smaller --size, or other parts",
+            "no cluster is within the limits\n  " + "\n  ".join(lines),
+            hint="give a limit that can be met, a smaller --size, or other parts",
         )
     _refuse_together(found, space)
 
@@ -71,12 +71,12 @@ def _refuse_together(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
         names = " and ".join(f"--{name}" for name in space.limits.given())
         raise UsageError(
             f"{names} exclude each other, even without any one of them",
-            hint="leave out two limits, and see what can be kept",
+            hint="leave out two limits to see which can be met",
         )
     lines = [
         f"--{name} {shown_limit(name, most, space.currency)} is"
-        f" {shown_limit(name, needed - most, space.currency)} ({100 * (ratio - 1):.0f} %) short"
-        f" where the others are kept ({_words(found, best, space)})"
+        f" {shown_limit(name, needed - most, space.currency)} ({100 * (ratio - 1):.0f} %) short if "
+        f"the others are met ({_words(found, best, space)})"
         for ratio, name, most, needed, best in rows
     ]
     _, name, _, needed, _ = rows[0]
@@ -99,8 +99,8 @@ def _refuse_size(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
             f"{reason} ({count:,})" for reason, count in zip(reasons, counts, strict=True)
         )
         raise PredictionUnknownError(
-            f"the time of {space.task.workload} is known on none of {len(known):,} clusters:"
-            f" {told}",
+            f"the time of {space.task.workload} is not known on any of {len(known):,} clusters: "
+            f"{told}",
             hint="see `boardcluster predict` for the run that would help",
         )
     has_memory = known & found.memory_margin
@@ -113,7 +113,7 @@ def _refuse_size(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
     share = np.where(has_memory, found.most_disk_share, np.nan)
     if np.isnan(share).all():
         raise CapacityError(
-            "how much data lies on the disks between input and output is known of no cluster",
+            "how much data is on the disks between input and output is not known for any cluster",
             hint="run the workload once, so that its counters are stored",
         )
     best = int(np.nanargmin(share))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import median
 
-from boardcluster.catalog.conditions import read_conditions
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
 from boardcluster.catalog.lookup import entry_names, entry_path, find_board, find_part
 from boardcluster.catalog.published import read_cells, read_index
+from boardcluster.catalog.stated import read_conditions
 from boardcluster.errors import SpecError
 from boardcluster.records import NodeSpec
 from boardcluster.units import parse_size
@@ -66,6 +66,8 @@ class BoardRates:
     """Power when it does nothing; None where not known."""
     stress_watts: float | None
     """Power with every core busy; None where not known."""
+    link_bits_per_second: float | None = None
+    """What its Ethernet carries; None where not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +153,14 @@ def board_rates_of(entry: BoardEntry, *, name: str = "") -> BoardRates:
         cpu_source=source,
         idle_watts=watts[0],
         stress_watts=watts[1],
+        link_bits_per_second=max(
+            (
+                row.figure.value
+                for row in _figures(entry.figures, "link_bits_per_second")
+                if row.figure.conditions.get("interface") == "Ethernet"
+            ),
+            default=None,
+        ),
     )
 
 

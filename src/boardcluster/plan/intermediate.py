@@ -22,8 +22,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from boardcluster.catalog.conditions import read_conditions
 from boardcluster.catalog.published import read_cells, read_index
+from boardcluster.catalog.stated import read_conditions
 from boardcluster.plan.observations import GIGABYTE
 from boardcluster.plan.terms import nonnegative_fit
 from boardcluster.records import Engine

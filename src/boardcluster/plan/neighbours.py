@@ -121,7 +121,7 @@ def _against(
     energy = float(others.prediction.joules[place] / found.prediction.joules[best])
     if not np.isnan(energy) and abs(energy - 1) >= _NOTICED:
         words.append(f"{_percent(energy)} {'more' if energy > 1 else 'less'} energy")
-    return f"possible, too: {', '.join(words)}" if words else "possible, too, and no different"
+    return f"possible, too: {', '.join(words)}" if words else "also possible, and no different"
 
 
 def _percent(ratio: float) -> str:
@@ -150,9 +150,9 @@ def _not_known(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str
         cheapest = int(places[np.argmin(found.price[places])])
         cost = shown_limit("budget", float(found.price[cheapest]), space.currency)
         yield (
-            f"{describe_cluster(found, cheapest, space).words} might do for {cost}, but its time is"
-            f" not known: {found.prediction.reason[cheapest]}; `boardcluster predict` names the run"
-            " that would tell"
+            f"{describe_cluster(found, cheapest, space).words} might be enough for {cost}, but its "
+            f"time is not known: {found.prediction.reason[cheapest]}; `boardcluster predict` names "
+            "the run that would show it"
         )
 
 
@@ -183,7 +183,7 @@ def _price(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]:
         return
     others = found.meets(space.limits) & (found.candidates.board != board_place)
     if not others.any():
-        yield f"at any price of {board.name}: no cluster of another board keeps to the limits"
+        yield f"at any price of {board.name}: no cluster of another board is within the limits"
         return
     places = np.flatnonzero(others)
     next_best = int(places[np.argmin(found.price[places])])
@@ -234,4 +234,4 @@ def _link(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str]:
         yield f"links of {format_rate(rate)} would save {_percent(ratio)} of the time"
     else:
         now = format_rate(switch.link_bits_per_second)
-        yield f"no run that was learned from says whether links faster than {now} help"
+        yield f"none of the runs behind this shows whether links faster than {now} help"

@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from boardcluster.catalog.conditions import (
+from boardcluster.catalog.published import TableCell, find_cell, read_cells, read_index
+from boardcluster.catalog.stated import (
     TableConditions,
     read_cell_conditions,
     read_conditions,
 )
-from boardcluster.catalog.published import TableCell, find_cell, read_cells, read_index
 from boardcluster.records import Engine, Security
 from boardcluster.units import parse_size
 

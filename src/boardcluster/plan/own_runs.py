@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePath
 from statistics import median
+from types import MappingProxyType
 
 from boardcluster.analysis.phases import submission_of
 from boardcluster.catalog.lookup import entry_names
@@ -14,7 +17,6 @@ from boardcluster.plan.observations import RunObservation, amount_of
 from boardcluster.plan.question import Question
 from boardcluster.records import (
     Checksum,
-    Fingerprint,
     MasterPlacement,
     ProbeRun,
     Result,
@@ -70,12 +72,16 @@ def _start_seconds(phases: Mapping[str, float], duration_seconds: float) -> floa
     return max(0.0, duration_seconds - sum(work)) if work else None
 
 
-def _stands_for(found: Fingerprint, kind: str) -> str:
+@cache
+def _stands_for(twin: str, kind: str, file: str) -> str:
     """Return the entry that most emulated nodes stand for, where it is one; the last of equals.
 
-    The master stands first in the words of a fingerprint, and may be another board.
+    Args:
+        twin: ``Fingerprint.twin``; the master stands first in it, and may be another board.
+        kind: ``boards`` or ``media``.
+        file: one of the user's own that counts as an entry; empty for none.
     """
-    counted = re.findall(r"(\d+) x ([^+]+)", found.twin) or [("1", found.twin)]
+    counted = re.findall(r"(\d+) x ([^+]+)", twin) or [("1", twin)]
     most = max(int(count) for count, _ in counted)
     words = next(text for count, text in reversed(counted) if int(count) == most)
     named = [
@@ -83,11 +89,22 @@ def _stands_for(found: Fingerprint, kind: str) -> str:
         for name in entry_names(kind)
         if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", words)
     ]
+    if (
+        not named
+        and file
+        and re.search(rf"(?<![\w-]){re.escape(PurePath(file).stem)}(?![\w-])", words)
+    ):
+        return file
     return named[0] if len(named) == 1 else OWN_HARDWARE
 
 
 def observation_of(
-    result: Result, *, replication: int, defaults: Mapping[str, str], tainted: bool = False
+    result: Result,
+    *,
+    replication: int,
+    defaults: Mapping[str, str],
+    tainted: bool = False,
+    files: Mapping[str, str] = MappingProxyType({}),
 ) -> RunObservation | None:
     """Return a stored run; None for one that statistics leave out.
 
@@ -96,6 +113,8 @@ def observation_of(
         replication: copies of a block where the trial does not say it.
         defaults: what parameters are where the trial does not set them.
         tainted: whether a tainted run counts.
+        files: of ``boards`` and ``media``, the user's own file that is asked about: runs on
+            emulated boards of that name were on it. Without, they were on own nodes.
     """
     attempt, measured, trial = result.attempt, result.measurement, result.trial
     if attempt is None or measured is None:
@@ -118,8 +137,8 @@ def observation_of(
         amount=amount_of(trial.workload, size, {**defaults, **trial.parameters}),
         workers=trial.workers,
         seconds=measured.duration_seconds,
-        board=_stands_for(found, "boards"),
-        medium=_stands_for(found, "media"),
+        board=_stands_for(found.twin, "boards", files.get("boards", "")),
+        medium=_stands_for(found.twin, "media", files.get("media", "")),
         replication=trial.replication or replication,
         source=f"{trial.id}/{attempt.number}",
         own=True,
@@ -207,7 +226,7 @@ def chosen_group(
     others = [group for group in groups if group is not chosen]
     if mixed and others:
         every = [run for group in groups for run in group.runs]
-        said = [f"mixed, as asked: {len(group.runs)} of {group.words}" for group in groups]
+        said = [f"included, as asked: {len(group.runs)} of {group.words}" for group in groups]
         return tuple(every), tuple(said)
     left = [f"left out: {_count(len(group.runs))} of {group.words}" for group in others]
     return (chosen.runs if chosen else ()), tuple(left)

@@ -127,7 +127,7 @@ def choose(found: EvaluatedSet, space: PlanSpace) -> tuple[int, str]:
         best, words = np.lexsort((price, seconds))[0], "the fastest within the limits"
     else:
         best = np.lexsort((seconds, seconds * np.maximum(price, 1.0)))[0]
-        words = "the least product of time and price; give a limit for another choice"
+        words = "the lowest product of time and price; give a limit for another choice"
     return int(places[best]), words
 
 

@@ -213,7 +213,7 @@ def shopping_list(plan: PurchasePlan) -> str:
     lines += [f"| {' | '.join(map(_plain, _cells(part)))} |" for part in plan.best.parts]
     lines += ["", f"Together: {plan.currency} {plan.best.price:,.2f}.", ""]
     if plan.unpriced:
-        lines += [f"Not counted, as no price is known: {', '.join(plan.unpriced)}.", ""]
+        lines += [f"Not counted, because no price is known: {', '.join(plan.unpriced)}.", ""]
     return "\n".join(lines)
 
 

@@ -97,7 +97,7 @@ def serving(
         ):
             raise RemoteError(
                 f"{remote.name}: {argv[0]} does not listen on port {port} after "
-                f"{_LISTEN_SECONDS:g} s; its last words: {_last_words(remote, log)}",
+                f"{_LISTEN_SECONDS:g} s; its last output: {_last_words(remote, log)}",
                 hint=f"run the same {argv[0]} by hand on {remote.name}",
             )
         yield

@@ -141,7 +141,8 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
         raise MeterError(
             f"{site.node}: the power meter showed {found['stress'].mean_watts:.2f} W under full "
             f"load and {found['idle'].mean_watts:.2f} W at idle",
-            hint="check that it measures this node and still updates; end what else runs on it",
+            hint="check that it measures this node and still updates; end other programs on the "
+            "node",
         )
     figures: list[ProbeFigure] = []
     for phase, watts in found.items():

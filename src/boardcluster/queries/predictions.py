@@ -9,14 +9,12 @@ from pathlib import Path
 
 from boardcluster.errors import UsageError
 from boardcluster.plan.asking import OwnNodes, RunArchive, predict_question
-from boardcluster.plan.hardware import OWN_HARDWARE, board_of, medium_of
+from boardcluster.plan.hardware import OWN_HARDWARE, board_of, board_rates, medium_of
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import Question, read_input_size
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.store import Store
 from boardcluster.store.files import DATABASE_NAME
-from boardcluster.tuning.record import read_records
-from boardcluster.tuning.searches import search_campaigns
 
 __all__ = [
     "AskedRun",
@@ -28,8 +26,8 @@ __all__ = [
     "require_size",
 ]
 
-_NO_SIZE = ("pi", "netpipe", "submit")
-"""What takes no input whose size is known."""
+_LINK_BITS_PER_SECOND = 1e9
+"""A worker's link, where nothing else is known."""
 _REPLICATION = 3
 """``dfs.replication`` of hdfs-default.xml, where nothing else is known."""
 
@@ -82,16 +80,25 @@ def choose_engine(workload: str, engine: Engine | None, engines: Sequence[Engine
     return chosen
 
 
-def require_size(workload: str, size: str | int | None) -> int:
+def require_size(workload: str, size: str | int | None, *, takes_input: bool) -> int:
     """Return the size in bytes, 0 for what takes none; a text needs its unit.
 
+    Args:
+        workload: name of the workload.
+        size: as it was given; None where it was not.
+        takes_input: whether it has an input whose size says how much it works on.
+
     Raises:
-        UsageError: the workload needs one, or it is no size of at least 1 byte.
+        UsageError: the workload needs one or takes none, or it is no size of at least 1 byte.
     """
-    if size is None:
-        if workload not in _NO_SIZE:
-            raise UsageError(f"how large is the input of {workload}?", hint="give --size, e.g. 4GB")
+    if not takes_input:
+        if size is not None:
+            raise UsageError(
+                f"--size has no effect: {workload} takes no input", hint="leave it out"
+            )
         return 0
+    if size is None:
+        raise UsageError(f"{workload} needs the size of its input", hint="give --size, e.g. 4GB")
     return read_input_size(size, example="4GB")
 
 
@@ -131,7 +138,7 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
             f"{'is' if len(lacking) == 1 else 'are'} missing",
             hint="give them, or name a cluster with --cluster or --home",
         )
-    link = asked.link_bits_per_second or (spec.network.link_bits_per_second if spec else 10**9)
+    link = asked.link_bits_per_second or _usual_link(asked, spec)
     return Question(
         workload=asked.workload,
         engine=asked.engine,
@@ -148,13 +155,24 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
     )
 
 
+def _usual_link(asked: AskedRun, spec: ClusterSpec | None) -> float:
+    """Return the rate of a worker's link where none was asked for: that of its own interface."""
+    rates = [float(spec.network.link_bits_per_second)] if spec else []
+    if asked.board and (own := board_rates(asked.board).link_bits_per_second):
+        rates.append(own)
+    return min(rates, default=_LINK_BITS_PER_SECOND)
+
+
 @contextmanager
 def reading_archive(home: Path | None) -> Iterator[tuple[RunArchive | None, Collection[str]]]:
     """Give the runs of a cluster and the campaigns of its searches; nothing without a store."""
     if home is None or not (home / DATABASE_NAME).exists():
         yield None, ()
         return
-    with Store.open(home, read_only=True) as store:
+    from boardcluster.tuning.record import read_records  # noqa: PLC0415  slow to load
+    from boardcluster.tuning.searches import search_campaigns  # noqa: PLC0415
+
+    with Store.open(home, read_only=True, whole=False) as store:
         yield store, search_campaigns(read_records(home))
 
 

@@ -40,6 +40,7 @@ def write_home_report(
     campaign: str | None = None,
     tainted: bool = False,
     figures: bool = False,
+    changes_work: Callable[[str], bool],
     follow: Callable[[str, int, int], None] | None = None,
 ) -> Written:
     """Write the report of a home's results.
@@ -51,6 +52,7 @@ def write_home_report(
         campaign: only this campaign.
         tainted: whether tainted runs count.
         figures: whether figures are written as files for print, too.
+        changes_work: whether another value of ``workload.parameter`` is other work.
         follow: told what is done, and how much; None for silence.
 
     Raises:
@@ -76,12 +78,21 @@ def write_home_report(
         source = Source.of(results, campaigns, tainted=tainted)
         evidence, pages = _watch(store, source, folder, cluster, follow)
         probes = store.probe_runs()
-        watches = [row for row in watch_standings(store) if campaign in {None, *row.rounds}]
+        unusable: list[str] = []
+        standings = watch_standings(store, unusable=unusable.append)
+        watches = [row for row in standings if campaign in {None, *row.rounds}]
     return write_source(
         replace(source, pages=pages),
         cluster=cluster,
         folder=folder,
-        evidence=replace(evidence, expected=_expected(source, cluster, probes)),
+        evidence=replace(
+            evidence,
+            expected=_expected(source, cluster, probes),
+            unusable_watches=tuple(unusable) if campaign is None else (),
+            work_parameters=frozenset(
+                filter(changes_work, {key for row in results for key in row.trial.parameters})
+            ),
+        ),
         probes=probes,
         tunings=[summarise_tuning(row) for row in tunings],
         watches=watches,

@@ -289,7 +289,7 @@ class _Loader:
         left_out = sum(len(cell.left_out) for cell in cells)
         left_out += sum(len(row.results) for row in untrusted(results, tainted=self._tainted))
         if left_out:
-            notes = [*notes, f"{left_out} tainted runs are left out; with --tainted they count"]
+            notes = [*notes, f"{left_out} tainted runs are left out; --tainted includes them"]
         if counted := sum(cell.counted(Verdict.TAINTED) for cell in cells):
             notes = [*notes, f"{counted} of these runs are tainted"]
         if not self._against_paper:
@@ -335,7 +335,7 @@ def _nothing_counts(
         )
     measured = states.pop(str(AttemptState.OK), 0)
     said = ", ".join(f"{count} {state}" for state, count in states.items())
-    aside = f"{measured} ok, but warm-ups or own programs" if measured else ""
+    aside = f"{measured} ok, but warm-ups or your own programs" if measured else ""
     return EmptySelectionError(
         f"{name}: no run counts: {', '.join(part for part in (said, aside) if part)}",
         hint="see `boardcluster results` for the reasons",
@@ -354,7 +354,7 @@ def _nothing_in_common(first: ResultSet, second: ResultSet) -> EmptySelectionErr
         differ = ", ".join(_difference(name, one, other) for name in names)
         lines.append(f"nearest: {_named(one)} and {_named(other)} differ in {differ}")
     return EmptySelectionError(
-        "\n".join(lines), hint="choose sides that ran the same work, or run the missing work"
+        "\n".join(lines), hint="choose sides that ran the same work, or run what is missing"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +18,12 @@ from boardcluster.analysis.control_chart import (
 from boardcluster.analysis.inference import find_drift, observe_values
 from boardcluster.analysis.watched import WatchedCell, WatchStanding
 from boardcluster.analysis.what_changed import RoundFacts, what_changed
-from boardcluster.errors import EmptySelectionError
+from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.factors import FACTORS
 from boardcluster.records import Campaign, MasterPlacement, Result
 from boardcluster.report.watch_words import cell_words, silent_words
 from boardcluster.store import Store
-from boardcluster.store.watches import WatchRecord, read_watch, read_watches
+from boardcluster.store.watches import WatchRecord, read_watch, watch_files
 from boardcluster.units import format_bytes
 
 __all__ = ["watch_standing", "watch_standings"]
@@ -49,24 +49,40 @@ def watch_standing(home: Path, name: str) -> WatchStanding:
     )
 
 
-def watch_standings(store: Store) -> tuple[WatchStanding, ...]:
-    """Return how every watch of a store stands."""
-    return tuple(_standing(store, record) for record in read_watches(store.home))
+def watch_standings(
+    store: Store, *, unusable: Callable[[str], object] | None = None
+) -> tuple[WatchStanding, ...]:
+    """Return how every watch of a store stands.
+
+    Args:
+        store: the results.
+        unusable: told why a record cannot be used, whose watch is then left out; None raises that.
+
+    Raises:
+        StoreError: a record is damaged or makes no sense, and nobody is told.
+    """
+    found = []
+    for path in watch_files(store.home):
+        try:
+            record = read_watch(store.home, path.stem)
+        except StoreError as error:
+            if unusable is None:
+                raise
+            unusable(error.message)
+            continue
+        if record is not None:
+            found.append(_standing(store, record))
+    return tuple(found)
 
 
 def _standing(store: Store, record: WatchRecord) -> WatchStanding:
     rounds = tuple(
         row for row in store.find_campaigns(record.name) if row.created_utc >= record.begun_utc
     )
-    found: list[dict[str, Cell]] = []
-    disturbed: dict[str, Cell] = {}
-    for row in rounds:
-        results = store.results(row.id, all_attempts=True)
-        found.append(
-            {_cell_name(cell, record): cell for cell in summarise(results, tainted=record.tainted)}
-        )
-        # Those of the last round are left: why none of its runs counts.
-        disturbed = {_cell_name(cell, record): cell for cell in summarise(results, tainted=True)}
+    results = [store.results(row.id, all_attempts=True) for row in rounds]
+    found = [_cells(rows, record, tainted=record.tainted) for rows in results]
+    # Why none of the last round's runs counts, where none does.
+    disturbed = _cells(results[-1], record, tainted=True) if results else {}
     known = [*found, disturbed]
     names = tuple(dict.fromkeys(name for cells in known for name in sorted(cells)))
     return WatchStanding(
@@ -86,6 +102,11 @@ def _standing(store: Store, record: WatchRecord) -> WatchStanding:
             for name in names
         ),
     )
+
+
+def _cells(results: Sequence[Result], record: WatchRecord, *, tainted: bool) -> dict[str, Cell]:
+    """Return the cells of a round, by name."""
+    return {_cell_name(cell, record): cell for cell in summarise(results, tainted=tainted)}
 
 
 def _cell_name(cell: Cell, record: WatchRecord) -> str:

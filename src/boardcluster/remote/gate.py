@@ -311,7 +311,7 @@ def run_program(
         except OverflowError as error:
             raise RemoteError(
                 f"command wrote more than {_OUTPUT_BYTES_MAX >> 20} MiB: {shown(argv)}",
-                hint="find out why it writes so much; what is long belongs into a file",
+                hint="find out why it writes so much; write long output to a file",
             ) from error
     duration_seconds = time.monotonic() - started
     if check and process.returncode != 0:

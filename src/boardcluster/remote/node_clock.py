@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import rpc
 
-__all__ = ["CLOCK_ERROR_MOST_SECONDS", "ClockReading", "compare_clocks", "slept_seconds"]
+__all__ = ["CLOCK_ERROR_MOST_SECONDS", "ClockReading", "ahead_seconds", "compare_clocks",
+           "slept_seconds"]  # fmt: skip
 
 CLOCK_ERROR_MOST_SECONDS = 0.5
 """A clock that is known worse than this is not known: two such hide a difference of a second."""
@@ -33,25 +34,38 @@ class ClockReading:
     """What is free in the folder that was asked for."""
 
 
-def compare_clocks(remote: Remote, *, folder: str = "/") -> ClockReading:
+def compare_clocks(remote: Remote, *, folder: str = "/", own_boot: str = "") -> ClockReading:
     """Read a node's clocks, by the shortest of several round trips (RFC 5905, section 10).
 
     The answer is of some moment of a round trip, so it may be wrong by half of that. A first one
-    that is short is enough.
+    that is short is enough, and so is any from the driver's own kernel, whose clocks are the same.
 
     Args:
         remote: the node.
         folder: a folder there of which the free space is asked, too.
+        own_boot: the boot of the driver's kernel, if the caller takes its clocks for the same.
 
     Raises:
         RemoteError: the node cannot be asked.
     """
     best = _ask(remote, folder)
     for _ in range(_ROUND_TRIPS - 1):
-        if best.error_seconds <= _GOOD_ERROR_SECONDS:
+        if best.error_seconds <= _GOOD_ERROR_SECONDS or best.boot_id == own_boot:
             break
         best = min(best, _ask(remote, folder), key=lambda row: row.error_seconds)
     return best
+
+
+def ahead_seconds(remote: Remote, other: Remote) -> float:
+    """Return how far a node's wall clock is ahead of another's; 0 where they share a kernel.
+
+    Raises:
+        RemoteError: one of them cannot be asked.
+    """
+    here, there = compare_clocks(remote), compare_clocks(other)
+    if here.boot_id == there.boot_id:
+        return 0.0
+    return here.wall_offset_seconds - there.wall_offset_seconds
 
 
 def _ask(remote: Remote, folder: str) -> ClockReading:

@@ -222,7 +222,7 @@ def start_detached(
     request = {"do": "start", "argv": list(argv), "log": log, "env": dict(env or {}), "cwd": cwd}
     answer = rpc(remote, request)
     if answer["start_ticks"] is None:
-        raise RemoteError(f"{remote.name}: {argv[0]} ended at once", hint=f"see {log}")
+        raise RemoteError(f"{remote.name}: {argv[0]} ended immediately", hint=f"see {log}")
     return ProcessRef(int(answer["pid"]), int(answer["start_ticks"]))
 
 

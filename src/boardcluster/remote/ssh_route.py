@@ -14,6 +14,7 @@ from boardcluster.remote.ssh_words import NO_STATUS, connection_failure
 
 __all__ = [
     "CONNECT_SECONDS",
+    "Patience",
     "Silence",
     "SshRoute",
     "check_destination",
@@ -33,6 +34,14 @@ _SOCKET_NAME_BYTES = 58
 """A slash, the 40 digits of %C, and the 17 characters that ssh adds while it makes the socket."""
 
 _DESTINATION = re.compile(r"(?!-)(ssh://)?([^\s/@-][^\s/@]*@)?[^\s/@-][^\s/@]*")
+
+
+@dataclass(slots=True, kw_only=True)
+class Patience:
+    """How long it may take to reach a host."""
+
+    connect_seconds: int = CONNECT_SECONDS
+    """Longest wait for a connection that is not there yet."""
 
 
 @dataclass(slots=True)
@@ -81,6 +90,8 @@ class SshRoute:
     because a socket's is limited to 104 bytes."""
     identity: Path | None = None
     """Private key file to offer as well; None for only what the configuration says."""
+    patience: Patience = field(default_factory=Patience, compare=False, repr=False)
+    """Shared by all routes to the boards of a cluster."""
     silence: Silence = field(default_factory=Silence, compare=False, repr=False)
     """Shared by all who go this way."""
 
@@ -96,6 +107,7 @@ class SshRoute:
         """Return the ssh command line up to and with the host, further options before it."""
         return [
             "ssh",
+            *("-o", f"ConnectTimeout={self.patience.connect_seconds}"),  # of two it takes the first
             *ssh_options(self.known_hosts, identity=self.identity),
             *("-o", "StrictHostKeyChecking=yes"),
             *("-o", "ControlMaster=auto"),

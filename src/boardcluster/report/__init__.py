@@ -1,13 +1,23 @@
-"""Results to one HTML file that opens offline, and to Markdown. Never starts work."""
+"""Results to one HTML file that opens offline, and to Markdown. Never starts work.
+
+Rendering is loaded when it is first used: most commands want only the words of this room.
+"""
 
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Any
-
-from boardcluster.report.render import Written, write_source
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["Written", "write_source"]
+
+if TYPE_CHECKING:
+    from boardcluster.report.render import Written, write_source
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.render"), name)
 
 
 class _Room(ModuleType):

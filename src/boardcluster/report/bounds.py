@@ -39,13 +39,13 @@ _WHOLE = 0.99
 """A phase that takes so much of the run is the run, and has no row of its own."""
 _PHASES_MOST = 12
 _METHOD = (
-    "A share is the part of the time that tasks spent at a resource or waiting for it, as a mean"
-    " over the runs; where no task ran, it is what the busiest node did. The first bound is the"
-    " resource that would save most if it were twice as fast. What a change would bring is"
-    " predicted, not measured: the likeliest value, as a mean over the runs, and the bounds between"
-    " which it lies in all runs by what is known of how work overlapped."
+    "A share is the part of the time that tasks spent using a resource or waiting for it, as a "
+    "mean over the runs; where no task ran, it is what the busiest node did. The first bound is "
+    "the resource that would save most if it were twice as fast. What a change would bring is "
+    "predicted, not measured: the most likely value, as a mean over the runs, and the bounds "
+    "within which it lies in all runs, given what is known of how work overlapped."
 )
-_OWN_TIME = "Seconds are in the time of this machine, as in the telemetry."
+_OWN_TIME = "Seconds are this machine's time, as in the telemetry."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,10 +54,10 @@ Item = TypeVar("Item")
 
 _METHOD = (
     "A / B is the geometric mean of A divided by that of B. Its 95 % interval is of that row alone,"
-    " by Student's t of logarithms: of the ratios of pairs where both sides ran in turn in one"
-    " campaign, else of each side with Welch's degrees of freedom. A difference is shown where p,"
-    " corrected for the number of rows, is below 0.05; there is no worthwhile difference where the"
-    " runs rule out one of 5 % or more."
+    " by Student's t of logarithms: of the ratios of pairs where both sides alternated in one "
+    "campaign, else of each side with Welch's degrees of freedom. A difference is shown where p, "
+    "corrected for the number of rows, is below 0.05; there is no worthwhile difference where the "
+    "runs rule out one of 5 % or more."
 )
 _PUBLISHED = (
     "Published numbers have no interval, so their ratios have none either. Such a row says whether"
@@ -415,8 +415,8 @@ def _several(comparison: ResultSetComparison) -> list[str]:
     if most < 2:
         return []
     text = (
-        f"up to {most} published cells match one of ours, because the paper says more about its"
-        " machine than is known of ours: narrow the table, for example with `?storage=UFS`"
+        f"up to {most} published cells match one of ours, because the paper says more about its "
+        "machine than we know about ours: narrow the table, for example with `?storage=UFS`"
     )
     return [text]
 
@@ -487,7 +487,7 @@ def _emulated(point: ResultPoint) -> bool | None:
 
 
 _POINT = (
-    text("settings", "what is not the default, or keys of the table", "label"),
+    text("settings", "what differs from the default, or keys of the table", "label"),
     text("source", "paper and table; empty for own runs"),
     boolean("emulated", "whether any run was on emulated nodes", _emulated),
     integer(
@@ -525,7 +525,7 @@ COMPARISON = (
     ),
     integer("family", "how many rows it is corrected for", "ratio.family_size", lambda: 0),
     integer("starts", "starts of the cluster that are replicates", "ratio.starts", lambda: 0),
-    text("ratio_method", "where the interval is from, or why there is none", _ratio_method),
+    text("ratio_method", "how the interval was computed, or why there is none", _ratio_method),
     integer("pairs", "pairs of runs; 0 where they are not paired", "ratio.pairs", lambda: 0),
     text("outcome", "what it shows", _said_outcome),
 )

@@ -211,7 +211,7 @@ def untrusted_section(material: Material) -> Iterator[Part]:
         Getter("Engine", lambda row: words.engine_name(row.engine), Display.ENGINE),
         Getter("Runs", lambda row: words.verdicts(item.verdict for item in _all_measured(row))),
         Getter("Seconds, in run order", lambda row: ", ".join(map(_seconds, _all_measured(row)))),
-        Getter("Why they do not count", _first_reason),
+        Getter("Why they are not counted", _first_reason),
     )
     table = tabulate(
         source.untrusted,

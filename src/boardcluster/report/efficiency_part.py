@@ -28,15 +28,15 @@ from boardcluster.report.tables import Display, Getter, Getters, ReportTable, ta
 __all__ = ["Declared", "efficiency_part", "prices_table"]
 
 _FORMULAS = (
-    "Energy is that of the whole cluster during a run, and power is its mean. J/GB is per 10⁹ bytes"
-    " of input. (MB/s)/W is input per second and watt; divided by 1000 it is the (GB/s)/W of Lee"
-    " and Park (2026). Mflops/W is defined as in the Green500: Rmax over the mean power of the core"
-    " phase, which in HPL is the solution alone, where the program dates it. Level is that of the"
-    " EE HPC WG's methodology; level 0 meets none. Intervals of energy and power contain accuracy"
-    " and lag of the meters, where accuracy is stated. DGEMM is the rate of matrix multiplication"
-    " that the probe dgemm measured on the same cores with the same library. A year is 365.25 days"
-    " at the mean power of the runs (Baun 2016, equation 1). Requests are those that were timed, as"
-    " fast as the farm answered them."
+    "Energy is that of the whole cluster during a run, and power is the mean over the run. J/GB is "
+    "per 10⁹ bytes of input. (MB/s)/W is input per second and watt; divided by 1000 it is the "
+    "(GB/s)/W of Lee and Park (2026). Mflops/W is defined as in the Green500: Rmax over the mean "
+    "power of the core phase, which in HPL is the solution alone, if the program records its "
+    "times. Level is that of the EE HPC WG's methodology; level 0 meets none. Intervals of energy "
+    "and power include the accuracy and lag of the meters, where accuracy is stated. DGEMM is the "
+    "rate of matrix multiplication that the probe dgemm measured on the same cores with the same "
+    "library. A year is 365.25 days at the mean power of the runs (Baun 2016, equation 1). "
+    "Requests and transactions are the timed ones, made as fast as the service answered them."
 )
 
 
@@ -136,7 +136,7 @@ class _What:
     """One amount as a column."""
 
     title: str
-    """Its heading; ``{}`` stands for the currency."""
+    """Its heading; ``{money}`` is the currency, ``{served}`` and ``{one}`` what is served."""
     of: Callable[[Efficiency], Amount]
     """The amount of a worth."""
     unit: str = ""
@@ -144,11 +144,12 @@ class _What:
     scale: float = 1.0
     """What it is multiplied by to be in that unit."""
 
-    def getters(self, money: str) -> Getters[tuple[Cell, Efficiency]]:
+    def getters(self, money: str, served: str) -> Getters[tuple[Cell, Efficiency]]:
         """The column of the mean and, where there is a unit, that of the interval."""
-        title = f"95 % interval of {self.unit}"
+        title = f"95 % interval of {self.unit.format(served=served)}"
+        heading = self.title.format(money=money, served=served, one=served.removesuffix("s"))
         getters: Getters[tuple[Cell, Efficiency]] = (
-            Getter(self.title.format(money), lambda row: self._mean(row[1]), Display.NUMBER),
+            Getter(heading, lambda row: self._mean(row[1]), Display.NUMBER),
             Getter(title, lambda row: self._interval(row[1]), Display.NUMBER),
         )
         return getters if self.unit else getters[:1]
@@ -184,21 +185,23 @@ _WHATS = (
     _What(title="Rmax/Rpeak (%)", of=lambda efficiency: efficiency.hpl_efficiency, scale=100.0),
     _What(title="Rmax/DGEMM (%)", of=lambda efficiency: efficiency.dgemm_efficiency, scale=100.0),
     _What(
-        title="J/1000 requests",
+        title="J/1000 {served}",
         of=lambda efficiency: efficiency.joules_per_1000_requests,
-        unit="J/1000 requests",
+        unit="J/1000 {served}",
     ),
 )
 _PRICES = (
-    _What(title="Energy of a run ({})", of=lambda efficiency: efficiency.energy_cost),
-    _What(title="Energy of a year ({})", of=lambda efficiency: efficiency.yearly_energy_cost),
+    _What(title="Energy of a run ({money})", of=lambda efficiency: efficiency.energy_cost),
+    _What(title="Energy of a year ({money})", of=lambda efficiency: efficiency.yearly_energy_cost),
     _What(
-        title="(MB/s) per {}",
+        title="(MB/s) per {money}",
         of=lambda efficiency: efficiency.gigabytes_per_second_per_price,
         scale=1000.0,
     ),
-    _What(title="Gflops per {}", of=lambda efficiency: efficiency.gflops_per_price),
-    _What(title="{} per request/s", of=lambda efficiency: efficiency.price_per_request_per_second),
+    _What(title="Gflops per {money}", of=lambda efficiency: efficiency.gflops_per_price),
+    _What(
+        title="{money} per {one}/s", of=lambda efficiency: efficiency.price_per_request_per_second
+    ),
 )
 
 
@@ -213,11 +216,12 @@ def _table(
         return None
     cells = [cell for cell, _ in found]
     money = next((efficiency.currency for _, efficiency in found if efficiency.currency), "")
+    served = next((efficiency.served for _, efficiency in found if efficiency.served), "")
     getters: Getters[tuple[Cell, Efficiency]] = (
         Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
         Getter("Configuration", lambda row: configuration(row[0], cells)),
         Getter("Runs", lambda row: _runs(*row), Display.NUMBER),
-        *(getter for each in there for getter in each.getters(money)),
+        *(getter for each in there for getter in each.getters(money, served)),
         Getter("How", lambda row: _how(row[1])),
     )
     return tabulate(
@@ -256,7 +260,7 @@ def _reasons(found: Sequence[tuple[Cell, Efficiency]]) -> list[str]:
         amounts = [efficiency.energy_joules]
         if cell.size_bytes:
             amounts.append(efficiency.gigabytes_per_second_per_price)
-        elif cell.engine is Engine.HTTP:
+        elif efficiency.served:
             amounts.append(efficiency.price_per_request_per_second)
         else:
             amounts.append(efficiency.gflops_per_price)

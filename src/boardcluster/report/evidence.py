@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,7 +34,10 @@ Key: TypeAlias = "tuple[str, int]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What telemetry and the model say of the runs; telemetry, of those that have samples."""
+    """What telemetry, the model and the workloads say of the runs.
+
+    Telemetry says something only of those that have samples.
+    """
 
     diagnoses: Mapping[Key, Diagnosis] = field(default_factory=dict)
     """What bound each run and its phases."""
@@ -48,6 +51,10 @@ class Evidence:
     """Measured runs without samples, as they are named."""
     expected: tuple[ExpectedRun, ...] = ()
     """Cells beside what is predicted without them, and configurations untried."""
+    unusable_watches: tuple[str, ...] = ()
+    """Why records of watches cannot be used, each with its file."""
+    work_parameters: Collection[str] = ()
+    """Parameters, as ``workload.parameter``, of which another value is other work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

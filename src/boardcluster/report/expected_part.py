@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["expected_section"]
 
 _TEXT = (
-    "Each measured cell stands beside the time that is predicted without its own runs, from the"
-    " cells beside it and the published series. Where the two differ, something works that the"
-    " model does not know."
+    "Each measured cell is shown with the time predicted without its own runs, from the other "
+    "cells and the published series. Where the two differ, something matters that the model does "
+    "not know."
 )
 _UNTRIED = (
-    "The nearest configurations that were not tried are predicted from all cells. The intervals"
-    " hold 90 % of runs; a time that is not to be believed says why."
+    "The nearest configurations that were not tried are predicted from all cells. The intervals "
+    "hold 90 % of runs; for a time that is not reliable, the reason is given."
 )
 
 _SAME: Getters[ExpectedRun] = (
@@ -38,7 +38,7 @@ _PREDICTED: Getters[ExpectedRun] = (
     Getter("90 % interval (s)", lambda row: words.interval(row.interval), Display.NUMBER),
 )
 _LAST: Getters[ExpectedRun] = (
-    Getter("Not to be believed", lambda row: row.unknown),
+    Getter("Not reliable", lambda row: row.unknown),
     Getter("Profile", lambda row: row.question.profile),
 )
 _MEASURED: Getters[ExpectedRun] = (
@@ -46,7 +46,7 @@ _MEASURED: Getters[ExpectedRun] = (
     Getter("Runs", lambda row: str(row.runs), Display.NUMBER),
     Getter("Measured (s)", lambda row: _seconds(row.measured_seconds), Display.NUMBER),
     *_PREDICTED,
-    Getter("Predicted by measured", lambda row: _number(_ratio(row)), Display.NUMBER),
+    Getter("Predicted / measured", lambda row: _number(_ratio(row)), Display.NUMBER),
     *_LAST,
 )
 
@@ -58,10 +58,10 @@ def expected_section(material: Material) -> Iterator[Part]:
         return
     told = [row for row in rows if row.seconds is not None]
     reasons = dict.fromkeys(row.unknown for row in rows if row.seconds is None and row.unknown)
-    nothing = f"Nothing is predicted of some cells: {'; '.join(reasons)}." if reasons else ""
+    nothing = f"Nothing is predicted for some cells: {'; '.join(reasons)}." if reasons else ""
     emulated = is_emulated(material.source.cells)
     yield Part(
-        title="What would change it",
+        title="What changes would bring",
         name="expected",
         contents="Predictions",
         text=(_TEXT, _UNTRIED) if told else (),

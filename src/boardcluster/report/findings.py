@@ -212,7 +212,7 @@ def headline(source: Source, findings: Sequence[CellFinding]) -> tuple[str, str]
         ended = [item for item in programs if item.attempt and item.attempt.ended_utc]
         return (
             f"{words.count(len(ended), 'run')} of your own programs",
-            "Their expected outputs are not known, so times are given but nothing is verified.",
+            "Their expected outputs are not known, so times are shown but nothing is verified.",
         )
     return "No run has ended with a verified result yet", state_counts(source.results) + "."
 

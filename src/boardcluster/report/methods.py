@@ -204,8 +204,8 @@ def _comparisons(ratios: Sequence[MeasuredRatio]) -> Iterator[str]:
         )
     if any(row.allows_for_starts for row in ratios):
         yield (
-            "Configurations with one start of the cluster were compared with an allowance for a"
-            f" standard deviation of {words.percent(ASSUMED_START_DEVIATION)} between starts."
+            "For configurations with one start of the cluster, an allowance was made for a "
+            f"standard deviation of {words.percent(ASSUMED_START_DEVIATION)} between starts."
         )
     if adjusted := listed(name for row in ratios for name in row.adjusted_for):
         yield f"Ratios were adjusted for {adjusted} where these varied."

@@ -56,7 +56,7 @@ def interval(ratio: MeasuredRatio) -> str:
     if ratio.pairs:
         left = sum(ratio.counts) - 2 * ratio.pairs
         from_what = words.count(ratio.pairs, "pair")
-        from_what += f" ({words.count(left, 'run')} without a partner left out)" if left else ""
+        from_what += f" ({words.count(left, 'unpaired run')} left out)" if left else ""
     else:
         from_what = f"{ratio.counts[0]} and {ratio.counts[1]} unpaired runs"
     if ratio.starts > 1:

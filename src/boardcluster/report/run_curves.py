@@ -234,8 +234,8 @@ def _plots(source: _Source) -> tuple[_Plot, ...]:
     """Every chart with one line for each node, by section."""
     every, machines, nodes = source.windows, source.machines, source.nodes
     shared = (
-        "Of a node: what its processes read from storage and wrote to files. Of the machine: what"
-        " its devices did, including later writes from the page cache."
+        "For a node: what its processes read from storage and wrote to files. For the machine: "
+        "what its devices did, including later writes from the page cache."
         if len(nodes) < len(every)
         else ""
     )

@@ -29,8 +29,8 @@ __all__ = ["page_name", "write_run_page"]
 _METHOD = (
     (
         "An agent on each node reads the kernel's counters, once a second unless stated otherwise."
-        " Times are seconds from the start of the run by the driver's clock, to which the clock of"
-        " each node was compared."
+        " Times are seconds from the start of the run by the driver's clock, with which each "
+        "node's clock was compared."
     ),
     (
         "The numbers of an emulated node cover only its own processes and its own network"

@@ -54,22 +54,22 @@ _METHOD = (
         " time; 1 MB is 10⁶ bytes."
     ),
     (
-        "Times are compared by their ratio, with one method for the whole report: within blocks"
-        " where both ran in turn, else as independent runs, always by logarithms. A difference is"
-        " shown where p, corrected for the number of comparisons in the report, is below 0.05."
-        " There is no worthwhile difference where the runs rule out one of 5 % or more. Otherwise"
-        " the report says how many more blocks would tell."
+        "Times are compared by their ratio, with one method for the whole report: within blocks "
+        "where both alternated, else as independent runs, always by logarithms. A difference is "
+        "shown where p, corrected for the number of comparisons in the report, is below 0.05. "
+        "There is no worthwhile difference where the runs rule out one of 5 % or more. Otherwise "
+        "the report says how many more blocks would be needed."
     ),
     (
         "Failed and invalid attempts are listed with their reason. They are excluded from every"
         " mean, and so are warm-up runs."
     ),
     (
-        "The verdict on a run is based on the telemetry of its nodes: tainted if what disturbed the"
-        " run may explain more of its time than its configuration can tell from noise, else valid;"
-        " unjudged if the run was recorded before verdicts existed. Runs that were tainted by steal"
-        " or other programs count up to a quarter of their time, since comparisons can adjust for"
-        " that. Other tainted runs are excluded from every mean unless they were asked for."
+        "The verdict on a run is based on the telemetry of its nodes: tainted if disturbances may "
+        "explain more of its time than can be told from noise in its configuration, else valid; "
+        "unjudged if the run was recorded before verdicts existed. Runs that were tainted by steal "
+        "or other programs count up to a quarter of their time, since comparisons can adjust for "
+        "that. Other tainted runs are excluded from every mean unless they were asked for."
     ),
 )
 

@@ -66,7 +66,9 @@ class Difference:
 def summary_section(material: Material) -> Iterator[Part]:
     """The findings that matter most; none without results."""
     source, validity = material.source, validity_of(material.source)
-    differences = differences_of(material.effects, material.scalings)
+    other_work = material.evidence.work_parameters
+    effects = [row for row in material.effects if row.factor not in other_work]
+    differences = differences_of(effects, material.scalings)
     chosen = (
         _untrusted(source, validity) or _difference(source, differences),
         loses(material.costs) or _held_back(source, material.evidence),

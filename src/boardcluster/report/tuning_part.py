@@ -19,15 +19,15 @@ __all__ = ["tuning_section"]
 
 _TEXT = (
     "`boardcluster tune` searched engine settings on small inputs first, and measured the best"
-    " against the base in pairs. The runs of a search are left out of all other sections: each"
-    " point ran once or twice, chosen because it promised much. The pairs are in them."
+    " against the base in pairs. The runs of a search are left out of all other sections, because "
+    "each point ran only once or twice and was chosen for its promise. The pairs are included."
 )
 _TICKS_MOST = 8
-_BROUGHT = "What each setting brought"
+_BROUGHT = "Effect of each setting"
 _EFFECTS_NOTE = (
-    "Medians over the points of the smallest size, against the base at the same moment. Points"
-    " differ in several settings at once and crowd where the search found its gain, so this is a"
-    " hint and no proof."
+    "Medians over the points of the smallest size, against the base at the same moment. Points "
+    "differ in several settings at once and cluster where the search found gains, so this is a "
+    "hint, not a proof."
 )
 
 _HISTORY: Getters[TuningRow] = (
@@ -95,7 +95,7 @@ def _part(summary: TuningSummary, number: int, material: Material) -> Part:
         figures=named(_figures(summary, emulated=emulated, twins=material.twins), name),
         tables=present(
             tabulate(
-                summary.effects, _EFFECTS, caption="What each setting brought", emulated=emulated
+                summary.effects, _EFFECTS, caption="Effect of each setting", emulated=emulated
             ),
             tabulate(summary.ruled_out, _RULED_OUT, caption="Ruled out, not tried"),
             tabulate(summary.rows, _HISTORY, caption="History of the search", emulated=emulated),
@@ -122,12 +122,12 @@ def _figures(summary: TuningSummary, *, emulated: bool, twins: str) -> tuple[Fig
         Figure(
             name="search",
             title="Runs of the search, and the best so far",
-            caption="Each run against the base at the same size and moment; the line is the best"
-            " at the largest size that any was measured at.",
+            caption="Each run against the base at the same size and moment; the line is the best "
+            "one at the largest size measured so far.",
             emulated=emulated,
             twins=twins,
             x_label="run of the search",
-            y_label="times what the base takes then",
+            y_label="times the base at that moment",
             body=Lines(
                 series=(
                     Series(label="a run", style=Style(0, 0), points=tuple(runs), fit=alone),

@@ -151,7 +151,7 @@ def _table(source: Source) -> ReportTable | None:
     return tabulate(
         [groups[key] for key in sorted(groups)],
         getters,
-        caption="What became of every attempt, by configuration",
+        caption="Outcome of every attempt, by configuration",
         emulated=source.is_emulated(item for group in groups.values() for item in group),
         hide=("Input", "Workers", "Profile", "Settings"),
     )

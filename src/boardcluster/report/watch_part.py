@@ -16,15 +16,15 @@ from boardcluster.report.tables import Display, Getter, Getters, tabulate
 __all__ = ["watch_section"]
 
 _TEXT = (
-    "`boardcluster watch-performance` runs the same small campaign again and again. The first"
-    " rounds of a cell make its limits. A round beyond them, or a moving average beyond its own"
-    " ones, is one that the first rounds do not explain."
+    "`boardcluster watch-performance` runs the same small campaign again and again. The first "
+    "rounds of a cell set its limits. A round beyond them, or a moving average beyond its own, is "
+    "not explained by the first rounds."
 )
 _NOTE = (
     "Individuals and EWMA charts of logarithms, with the limits of a prediction from the baseline:"
-    f" while nothing changes, at most {FALSE_ALARM * 100:.1f} % of rounds are out of them, over all"
-    " cells of a watch. No limit is closer than 5 %. A change is placed where it is largest, so its"
-    " size is rather too large than too small."
+    f" while nothing changes, at most {FALSE_ALARM * 100:.1f} % of rounds are outside them, over "
+    "all cells of a watch. No limit is closer than 5 %. A change is placed where it is largest, so "
+    "its size is more likely over- than underestimated."
 )
 _TICKS_MOST = 8
 
@@ -36,7 +36,7 @@ def _stands(row: ControlPoint) -> str:
         return "baseline"
     if row.level_seconds is None:
         return ""
-    return {"round": "out of its limits", "level": "moving average out"}.get(row.out, "within")
+    return {"round": "outside its limits", "level": "moving average outside"}.get(row.out, "within")
 
 
 _POINTS: Getters[ControlPoint] = (
@@ -61,13 +61,14 @@ _CHANGED: Getters[str] = (Getter("Before and after", lambda row: row, Display.LO
 
 def watch_section(material: Material) -> Iterator[Part]:
     """The section, where something is watched."""
-    if not material.watches:
+    unusable = material.evidence.unusable_watches
+    if not material.watches and not unusable:
         return
     yield Part(
         title="Watched over time",
         name="watched",
         contents="Watched",
-        text=(_TEXT,),
+        text=(_TEXT, *(f"The record of a watch cannot be used: {why}." for why in unusable)),
         notes=(_NOTE,),
         parts=tuple(
             _part(cell, f"watched-{number}-{place}", material)
@@ -85,8 +86,8 @@ def _part(cell: WatchedCell, name: str, material: Material) -> Part:
     cluster = material.cluster
     emulated = cluster is not None and bool(cluster.capabilities.mark)
     warning = (
-        "The cell changed while its baseline was measured, so its limits mean little. Begin another"
-        " baseline with `--new`."
+        "The cell changed while its baseline was measured, so its limits mean little. Start a new "
+        "baseline with `--new`."
     )
     return Part(
         title=cell.name[:1].upper() + cell.name[1:],
@@ -149,8 +150,8 @@ def _caption(chart: ControlChart) -> str:
     if chart.limits_seconds is None:
         return f"{chart.have} of {chart.wanted} rounds of the baseline; no limits yet."
     said = (
-        f"Dotted: mean of the first {chart.wanted} rounds, and the limits of one round. The limits"
-        " of the moving average are closer, and are judged apart."
+        f"Dotted: mean of the first {chart.wanted} rounds, and the limits of one round. The limits "
+        "of the moving average are tighter and are judged separately."
     )
     if chart.change is None:
         return said
@@ -169,7 +170,7 @@ def _series(known: list[ControlPoint]) -> Iterator[Series]:
     groups = {
         "baseline": [row for row in known if row.in_baseline],
         "round": [row for row in known if not row.in_baseline and row.out != "round"],
-        "round out of its limits": [row for row in known if row.out == "round"],
+        "round outside its limits": [row for row in known if row.out == "round"],
     }
     for place, (label, rows) in enumerate(groups.items()):
         points = tuple(_point(row.number, row.value.seconds) for row in rows)

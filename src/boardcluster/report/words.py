@@ -60,8 +60,8 @@ SECURITY = {
 }
 TAINTED = "these numbers include tainted runs, which something disturbed; see every run"
 UNTRUSTED = (
-    "Something disturbed each of these runs, so no mean is computed. With `boardcluster report"
-    " --tainted`, tainted runs count; they are then marked at each number."
+    "Something disturbed each of these runs, so no mean is computed. With `boardcluster report "
+    "--tainted`, tainted runs are included and marked at each number."
 )
 _MARKS = {row.short_mark: row.mark for row in every_kind().values() if row.mark}
 EMULATED = next(row.mark for row in every_kind().values() if row.emulated)
@@ -75,9 +75,11 @@ DILATED = (
 
 _WORKLOADS = {
     "dfsio": "TestDFSIO",
+    "filestore": "Replicated files",
     "grep": "Grep",
     "hpl": "HPL",
     "netpipe": "NetPIPE",
+    "oltp": "Replicated database",
     "pi": "Pi",
     "teragen": "TeraGen",
     "terasort": "TeraSort",
@@ -100,6 +102,10 @@ _UNITS = {
     "_percent": "%",
     "_requests": "requests",
     "requests_per_second": "requests/s",
+    "_transactions": "transactions",
+    "transactions_per_second": "transactions/s",
+    "operations_per_second": "operations/s",
+    "files_per_second": "files/s",
     "_watts": "W",
 }
 

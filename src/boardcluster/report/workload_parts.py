@@ -126,8 +126,8 @@ def _curves(source: Source, cells: Sequence[Cell], evidence: Evidence, name: str
         seconds = words.seconds_with_unit(result.measurement.duration_seconds)
         page = source.page_of(result)
         said = (
-            f"Run {attempt.name} took {seconds}. Of the runs of the slowest configuration on"
-            f" {engine}, it is the one nearest the median. Shaded areas are phases."
+            f"Run {attempt.name} took {seconds}. Among the runs of the slowest configuration on "
+            f"{engine}, it is the one nearest the median. Shaded areas are phases."
         )
         yield Part(
             title=f"One run on {engine} over time",

@@ -23,12 +23,15 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import Progress, hold_lock
 from boardcluster.remote.gate import run_program
-from boardcluster.services.install import Installation
-from boardcluster.services.java import Java
+
+if TYPE_CHECKING:  # an option needs none of what installs
+    from boardcluster.services.install import Installation
+    from boardcluster.services.java import Java
 
 __all__ = [
     "ARCHIVES",

@@ -200,7 +200,7 @@ class BoardArchives:
         """Return what ``provide`` would do."""
         if not self._lists:
             return []
-        words = "gets class-data archives (about 0.4 GB), which are made once per kind of board"
+        words = "gets class-data archives (about 0.4 GB), made once per kind of board"
         refused = self._refused()
         return [
             Change(node=name, words=words)
@@ -324,14 +324,14 @@ class BoardArchives:
         if not roomy:
             most = max(self._seen[name].free_bytes for name in boards)
             raise CapacityError(
-                f"making them needs {format_bytes(_NEED_DISK_BYTES)} of disk, but only "
+                f"making them takes {format_bytes(_NEED_DISK_BYTES)} of disk, but only "
                 f"{format_bytes(most)} are free at {self._place}"
             )
         best = max(roomy, key=lambda name: self._seen[name].memory_bytes)
         memory_bytes = self._seen[best].memory_bytes
         if memory_bytes < _NEED_MEMORY_BYTES:
             raise CapacityError(
-                f"making them needs {format_bytes(_NEED_MEMORY_BYTES, binary=True)} of memory, but "
+                f"making them takes {format_bytes(_NEED_MEMORY_BYTES, binary=True)} of memory, but "
                 f"only {format_bytes(memory_bytes, binary=True)} are available"
             )
         return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,7 @@ __all__ = [
     "load_facts",
     "make_ready",
     "managers_of",
+    "only_looking",
     "release_unused_boards",
     "require_own_boards",
     "take_back",
@@ -77,6 +79,8 @@ WEB_PAGES = {
 MPI_PACKAGES = ("gcc", "libc6-dev", "hpcc", "openmpi-bin", "netpipe-tcp", "netpipe-openmpi")
 """Debian packages of what the workloads of Open MPI run, and of what HPL is built with."""
 
+
+_LOOK_SECONDS = 3
 
 _SYSTEMD_RUNS = "/run/systemd/system"
 """Exists where systemd is the init system (sd_booted(3))."""
@@ -403,6 +407,11 @@ def managers_of(
         else PlainProcesses(remote)
         for name, remote in remotes.items()
     }
+
+
+def only_looking(home: Path) -> contextlib.AbstractContextManager[None]:
+    """Wait for boards no longer than somebody who only looks would, while the block looks."""
+    return board_nodes(home).only_looking(_LOOK_SECONDS)
 
 
 def current_daemons(home: Path, state: LiveState) -> tuple[Daemon, ...]:

@@ -53,7 +53,7 @@ class MissingFiles:
     def words(self) -> str:
         """How many they are, and the names of the first."""
         rest = f" and {len(self.paths) - _NAMED} more" if len(self.paths) > _NAMED else ""
-        return f"{len(self.paths)} files miss blocks: {', '.join(self.paths[:_NAMED])}{rest}"
+        return f"{len(self.paths)} files lack blocks: {', '.join(self.paths[:_NAMED])}{rest}"
 
 
 class StartWatch:

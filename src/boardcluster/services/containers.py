@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from boardcluster.catalog.lookup import find_board
 from boardcluster.errors import CapacityError
@@ -14,7 +15,6 @@ from boardcluster.plan.feasibility import (
     RunFit,
 )
 from boardcluster.plan.hardware import OWN_HARDWARE, medium_rates
-from boardcluster.plan.offers import BoardOffer
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import Question
 from boardcluster.records import ClusterSpec, Engine, NetworkSpec, NodeSpec, Role
@@ -23,6 +23,9 @@ from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile
 from boardcluster.services.settings import all_properties
 from boardcluster.services.sizing import reserved_mib
+
+if TYPE_CHECKING:
+    from boardcluster.plan.offers import BoardOffer
 
 __all__ = ["copies_of", "fit_of", "needs_of_board", "profile_needs"]
 

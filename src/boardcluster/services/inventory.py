@@ -29,7 +29,7 @@ def read_inventory(path: Path) -> Inventory:
     listing = f"ansible-inventory -i {path} --list"
     if text.startswith("#!"):
         raise SpecError(
-            f"{path}: a program, which boardcluster does not run",
+            f"{path}: is a program, which boardcluster does not run",
             hint=f"run `{listing} > inventory.json` and name that file",
         )
     if text.lstrip().startswith("{"):
@@ -72,4 +72,4 @@ def _text_of(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: not text in UTF-8", hint="name a text file") from error
+        raise SpecError(f"{path}: not UTF-8 text", hint="name a text file") from error

@@ -51,8 +51,8 @@ def consequence_of_crash(live: LiveCluster, engine: Engine, words: str) -> str:
         with contextlib.suppress(OSError):
             _mark(live).write_text(words)
     return (
-        "later jobs start without the class-data archives of these boards, which the next `up`"
-        " takes from all"
+        "later jobs start without the class-data archives of these boards, which the next `up` "
+        "removes from all"
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boardcluster.records import ClusterSpec, NodeSpec
-from boardcluster.services.install import Installation
-from boardcluster.services.java import Java
-from boardcluster.services.profile import Profile
+
+if TYPE_CHECKING:  # a name in a layout needs none of what installs
+    from boardcluster.services.install import Installation
+    from boardcluster.services.java import Java
+    from boardcluster.services.profile import Profile
 
 __all__ = ["PORTS", "Layout"]
 

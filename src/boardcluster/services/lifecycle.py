@@ -282,7 +282,7 @@ def wait_healthy(
         if full and watch.safe_mode_seconds >= SAFE_MODE_SECONDS * layout.dilation:
             _give_files_up(layout, master, watch.safe_mode, leaving)
         if watch.still_seconds >= patience_seconds:
-            still = f"nothing has gone on for {patience_seconds:g} s"
+            still = f"nothing has happened for {patience_seconds:g} s"
             raise _unhealthy(last[0], workers, still, watch.safe_mode)
 
     state = wait_until(
@@ -326,10 +326,10 @@ def _give_files_up(
         return  # something else is waited for, and has its own time
     if leaving is None:
         raise DaemonError(
-            f"HDFS stays in safe mode, since every DataNode has reported and {lost.words}. The "
+            f"HDFS stays in safe mode, because every DataNode has reported and {lost.words}. The "
             f"NameNode says: {said}",
             hint="bring back the disk that holds them; or give these files up with `boardcluster "
-            "up --leave-safe-mode`; or begin with an empty HDFS: `boardcluster down --wipe`",
+            "up --leave-safe-mode`; or start with an empty HDFS: `boardcluster down --wipe`",
         )
     leaving(f"leaving safe mode: {lost.words}")
     end_safe_mode(layout, master, lost)

@@ -291,5 +291,5 @@ class _Starter:
         except RemoteError as error:
             raise RemoteError(
                 f"the daemon of Open MPI did not start on {name}: {error.message}",
-                hint="install openmpi-bin on every node, the same version everywhere",
+                hint="install openmpi-bin on every node, in the same version",
             ) from error

@@ -12,12 +12,13 @@ import hashlib
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.limits.disks import DISK
 from boardcluster.cluster.limits.host import look_at_host
@@ -30,6 +31,7 @@ from boardcluster.errors import (
     ClusterError,
     ClusterNotUpError,
     DaemonError,
+    HostError,
     JvmCrashError,
     RemoteError,
     SpecError,
@@ -56,18 +58,18 @@ from boardcluster.services.boards import (
     wipe_boards,
 )
 from boardcluster.services.coming_up import end_safe_mode, missing_files, safe_mode_words
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
+from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
-from boardcluster.services.settings import check_setting
-from boardcluster.spec import MeterFacts, load_cluster, render_cluster
+from boardcluster.spec import render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name, variant_words
 from boardcluster.store.files import read_cluster
-from boardcluster.twin.parts import catalog_parts
 from boardcluster.twin.plan import plan_limits
 from boardcluster.units import format_bytes
 
@@ -83,7 +85,6 @@ __all__ = [
     "found_up",
     "nodes_of",
     "plan_boards",
-    "read_spec",
     "spec_as_run",
     "up",
     "wipe",
@@ -168,22 +169,6 @@ class LiveCluster:
         return self.remotes[self.spec.master.name]
 
 
-def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None) -> ClusterSpec:
-    """Load a ``cluster.toml``; without ``meter_kinds`` the options of meters are not checked.
-
-    Raises:
-        SpecError: it is wrong, missing or unreadable.
-    """
-    return load_cluster(
-        path,
-        engine_pairs=pair_ids(),
-        profiles=profile_names(),
-        meter_kinds=meter_kinds,
-        parts=catalog_parts(),
-        check_setting=check_setting,
-    )
-
-
 def spec_as_run(home: Path) -> ClusterSpec | None:
     """Return the cluster as it last ran; a report of old results must not need a valid file."""
     for name in ("running.toml", "cluster.toml"):
@@ -260,7 +245,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         archives=archives,
         archived=dict.fromkeys((node.name for node in spec.nodes), made_archives(archives)),
         folders={node.name: node.folder for node in state.nodes},
-        user=load_kind(spec.kind).user(),
+        user=load_kind(spec.kind).user(state),
         storage=state.storage,
         dilation=state.dilation,
     )
@@ -428,7 +413,10 @@ def _start_afresh(
         if spec.twin is not None:
             state = _limited(home, spec, state, progress)
             layout = replace(layout, storage=state.storage, dilation=state.dilation)
-        return _bring_up(home, spec, state, layout, facts=facts, seen=seen, leaving=leaving)
+        needed = _needed_of(layout, cache)
+        return _bring_up(
+            home, spec, state, layout, needed=needed, facts=facts, seen=seen, leaving=leaving
+        )
     except BaseException as error:
         try:
             _end_all(home, state)
@@ -438,6 +426,19 @@ def _start_afresh(
         if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
             refuse(error.message)
         raise
+
+
+def _needed_of(layout: Layout, cache: Path) -> tuple[Path, ...]:
+    """Return the folders of this machine that daemons and jobs read, where they see its files.
+
+    Of the cache, engines and archives are named, too: the rest of it they need not read.
+    """
+    needed = [cache, layout.engines.folder, layout.java.home]
+    if layout.archives.is_dir():
+        needed.append(layout.archives)
+    with contextlib.suppress(HostError):  # jobs without the jar say so themselves
+        needed.append(jobs_jar().parent)
+    return tuple(needed)
 
 
 def _made_ready(state: LiveState, ready: Ready) -> LiveState:
@@ -569,12 +570,13 @@ def _bring_up(
     state: LiveState,
     layout: Layout,
     *,
+    needed: Sequence[Path],
     facts: Mapping[str, NodeFacts],
     seen: Callable[[Health], None],
     leaving: Callable[[str], object] | None,
 ) -> LiveCluster:
     nodes = nodes_of(home, spec.kind)
-    state = nodes.create(spec, state)
+    state = nodes.create(spec, state, needed)
     save_state(home, state)
     layout = replace(layout, folders={node.name: node.folder for node in state.nodes})
     remotes = {node.name: nodes.remote_of(node, state) for node in state.nodes}
@@ -698,11 +700,18 @@ def dead_daemons(live: LiveCluster) -> list[str]:
         return [name for names in pool.map(one, live.spec.nodes) for name in names]
 
 
-def down(home: Path, *, without: Collection[str] = ()) -> int:
+def down(
+    home: Path,
+    *,
+    without: Collection[str] = (),
+    scratch_stays: Callable[[str, str], object] | None = None,
+) -> int:
     """End everything of the cluster, whatever state it is in; return how many processes ended.
 
-    Daemons are asked to end and get a short while for it; HDFS keeps its data. Boards
-    named in ``without`` are gone, and are left as they are.
+    Daemons are asked to end and get a short while for it; HDFS keeps its data. What submissions
+    left on nodes, such as secrets, is deleted while those answer; ``scratch_stays`` is told of a
+    node on which it cannot be, and why. Boards named in ``without`` are gone, and are left as they
+    are.
 
     Raises:
         ClusterError: something could not be ended.
@@ -727,6 +736,11 @@ def down(home: Path, *, without: Collection[str] = ()) -> int:
         asked = len(rows)
         with contextlib.suppress(BoardclusterError):  # what does not end by asking ends below
             lifecycle.stop(managers, rows, grace_seconds=_STOP_GRACE_SECONDS)
+        places = {node.name: str(Path(node.folder, "scratch")) for node in state.nodes}
+        _, errors = each_node(remotes, lambda name: remotes[name].run(["rm", "-rf", places[name]]))
+        for name, error in errors.items():
+            if scratch_stays is not None:
+                scratch_stays(name, error.message)
     ended = _end_all(home, state)
     remove_state(home)
     return asked + ended
@@ -768,7 +782,7 @@ def forget(home: Path) -> None:
     for name in ("nodes", "conf"):
         shutil.rmtree(home / name, ignore_errors=True)
     for name in (
-        *("running.toml", _OWN_PROFILE, "hosts", "nsswitch.conf"),
+        *("running.toml", _OWN_PROFILE, "hosts", "nsswitch.conf", "passwd", "group"),
         *("anchors.log", "core-watcher.log"),
     ):
         (home / name).unlink(missing_ok=True)

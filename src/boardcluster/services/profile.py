@@ -264,7 +264,7 @@ def _own(path: Path) -> dict[str, Any]:
         elif table not in FILES or not isinstance(rows, dict):
             near = difflib.get_close_matches(table, FILES, n=1)
             text = complaint(
-                "unknown, or not what belongs here",
+                "unknown, or not allowed here",
                 allowed=f"source as text, base as one of {', '.join(profile_names())}, and the"
                 f" tables {', '.join(FILES)} and tuned",
                 nearest=near[0] if near else "",

@@ -11,9 +11,14 @@ from boardcluster.records import Security
 from boardcluster.services.layout import Layout
 from boardcluster.spec import address_of
 
-__all__ = ["INSECURE_WARNING", "WEB_USER", "security_properties"]
+__all__ = ["INSECURE_WARNING", "ROOT_WARNING", "WEB_USER", "security_properties"]
 
 INSECURE_WARNING = "INSECURE LAB: anyone in its network can take over this cluster and its boards"
+
+ROOT_WARNING = (
+    "LOCAL NODE OF ROOT: daemons and jobs run as root, and every user of this machine reaches them"
+)
+"""For a local node that root brings up; nothing puts another user between it and the machine."""
 
 WEB_USER = "nobody"
 """Whoever opens a web page of a closed cluster is this user: an account without any right."""
@@ -73,9 +78,8 @@ def _against_web_pages(members: str) -> dict[str, dict[str, str]]:
     """Return what keeps a page in the user's browser from working on any cluster.
 
     It is all that emulated nodes need. They are this machine's own programs: nobody else reaches
-    them, but a page may, if it makes the browser take a node's address for its own host. Made by
-    root, the cluster runs jobs as root. What encrypts or asks for tokens takes time, and holds off
-    nobody there.
+    them, but a page may, if it makes the browser take a node's address for its own host. What
+    encrypts or asks for tokens takes time, and holds off nobody there.
     """
     return {
         "core-site": {

@@ -89,7 +89,7 @@ _OWNED = (
             r"|admin[.-].*opts$|defaultJavaOptions$|^spark\.yarn\.am\.extraJavaOptions$"
             r"|^yarn\.scheduler\.capacity\.root\."
         ),
-        "boardcluster starts the engines, follows jobs and counts what they did by it",
+        "boardcluster uses it to start the engines, follow jobs and count what they did",
     ),
 )
 """Patterns of properties that are boardcluster's own, and why."""

@@ -13,12 +13,13 @@ from boardcluster.errors import ClusterError, RemoteError
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote.node_rpc import ProcessView, processes
 from boardcluster.services import lifecycle
-from boardcluster.services.boards import board_layout, current_daemons
+from boardcluster.services.boards import board_layout, current_daemons, only_looking
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.install import Installation
 from boardcluster.services.java import find_java
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
-from boardcluster.services.operation import nodes_of, read_spec
+from boardcluster.services.operation import nodes_of
 from boardcluster.services.pair import load_pair
 from boardcluster.services.profile import build_profile
 
@@ -85,6 +86,14 @@ def status(home: Path, *, cache: Path) -> Status:
         SpecError: its specification is missing or wrong.
     """
     state = load_state(home)
+    if state is None or not state.capabilities.over_ssh:
+        return _seen(home, state, cache)
+    with only_looking(home):
+        return _seen(home, state, cache)
+
+
+def _seen(home: Path, state: LiveState | None, cache: Path) -> Status:
+    """Return what can be seen of a cluster whose state is recorded, or is not up."""
     running = home / "running.toml"
     spec = read_spec(running if state and running.exists() else home / "cluster.toml")
 
@@ -148,7 +157,7 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
         java=java,
         archives=cache,
         folders={node.name: node.folder for node in state.nodes},
-        user=load_kind(spec.kind).user(),
+        user=load_kind(spec.kind).user(state),
     )
 
 

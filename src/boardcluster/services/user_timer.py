@@ -111,7 +111,7 @@ def check_calendar(text: str) -> str:
     done = run_program(["systemd-analyze", "calendar", "--", text.strip()], check=False)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[0] if said else "systemd does not take it"
+        reason = said[0] if said else "systemd does not accept it"
         raise UsageError(f"{text!r} is not a calendar expression: {reason}", hint=_HINT)
     return text.strip()
 
@@ -190,7 +190,8 @@ def _plain(text: str) -> str:
     """
     if not text.isprintable():
         raise UsageError(
-            f"{text!r} cannot stand in a systemd unit", hint="use names without control characters"
+            f"{text!r} cannot be part of a systemd unit",
+            hint="use names without control characters",
         )
     return text.replace("%", "%%")
 

@@ -654,7 +654,7 @@ def _repetition_problems(campaign: _Campaign, read: Sequence[_Read]) -> Iterator
         return
     path: KeyPath = ("campaign", "at_most")
     if campaign.until is None:
-        text = complaint("it limits nothing without until", allowed='until = "3 %", for example')
+        text = complaint("it has no effect without until", allowed='until = "3 %", for example')
         yield Problem(path=path, text=text)
     elif campaign.at_most < (least := campaign.starts * _repetitions(campaign, read)):
         text = complaint(

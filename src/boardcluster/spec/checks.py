@@ -163,7 +163,7 @@ class Allowed:
         "digits and . _ - : [ ] %"
     )
     FOLDER = (
-        "a whole path of letters a-z, digits and . _ / + @ - whose last part begins with "
+        "an absolute path of letters a-z, digits and . _ / + @ - whose last part begins with "
         "boardcluster, not among the system's own, e.g. "
         '"/var/lib/boardcluster" or "/mnt/nvme/boardcluster"'
     )

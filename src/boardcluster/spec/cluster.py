@@ -337,7 +337,7 @@ def _node(
             cores = cores or facts.cores
             memory_bytes = memory_bytes or facts.memory_bytes
     if cores is None or memory_bytes is None:
-        raise RuntimeError(f"{node.name}: cores or memory are missing and nothing noticed")
+        raise RuntimeError(f"{node.name}: cores or memory are missing, which no check noticed")
     return NodeSpec(
         name=node.name,
         roles=frozenset(node.roles),

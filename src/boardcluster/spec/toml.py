@@ -1,9 +1,9 @@
 """Read a TOML file and know the line of every key and array element in it.
 
-``tomllib`` decides what the file means; a scanner then walks the same text once more, only to note
-lines. The scanner meets nothing but text that ``tomllib`` has accepted, so it needs no errors of
-its own and stays small. A library would not save it: tomlkit keeps comments and blanks for writing
-a file back, but gives no positions (its issue 55 asks for them since 2019).
+``tomllib`` decides what the file means; where a line is asked for, a scanner walks the same text
+once more, only to note lines. The scanner meets nothing but text that ``tomllib`` has accepted, so
+it needs no errors of its own and stays small. A library would not save it: tomlkit keeps comments
+and blanks for writing a file back, but gives no positions (its issue 55 asks for them since 2019).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def toml_key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TomlDocument:
     """A TOML file that has been read."""
 
@@ -58,8 +59,13 @@ class TomlDocument:
     """The file, as it was named to us."""
     data: Mapping[str, Any]
     """What ``tomllib`` makes of it."""
-    lines: Mapping[KeyPath, int]
-    """Line, from 1, of every table, key and array element."""
+    text: str
+    """What it says, with line ends of one character."""
+
+    @cached_property
+    def lines(self) -> Mapping[KeyPath, int]:
+        """Line, from 1, of every table, key and array element; found when first asked for."""
+        return _Scanner(self.text).scan()
 
     def line_of(self, path: KeyPath) -> int:
         """Return the line of a key path, from 1; of its nearest ancestor if it is not there."""
@@ -193,7 +199,7 @@ def parse_toml(text: str, *, path: Path) -> TomlDocument:
     unified = text.replace("\r\n", "\n")
     try:
         data = tomllib.loads(unified)
-        return TomlDocument(path=path, data=data, lines=_Scanner(unified).scan())
+        return TomlDocument(path=path, data=data, text=unified)
     except RecursionError as error:
         raise SpecError(
             f"{path}:1: values are nested too deeply to read", hint=f"simplify {path}"

@@ -59,10 +59,15 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect_reading(path: Path) -> sqlite3.Connection:
+def connect_reading(path: Path, *, whole: bool = True) -> sqlite3.Connection:
     """Open a database without changing anything on disk.
 
     No database yet, or one of an older format, is read from a copy in memory.
+
+    Args:
+        path: the database.
+        whole: whether every page is checked, which takes as long as reading all of it; otherwise
+            each page is checked when it is read.
     """
     source = None
     if path.exists():
@@ -73,7 +78,10 @@ def connect_reading(path: Path) -> sqlite3.Connection:
     try:
         if source is not None:
             source.row_factory = sqlite3.Row
-            _check(source, path)
+            if whole:
+                _check(source, path)
+            else:
+                source.execute("PRAGMA cell_size_check = ON")
             if is_current(source):
                 return source
         copy = sqlite3.connect(":memory:", isolation_level=None)

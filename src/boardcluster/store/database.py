@@ -109,12 +109,14 @@ class Store:
         self._read_only = read_only
 
     @classmethod
-    def open(cls, home: Path, *, read_only: bool = False) -> Self:
+    def open(cls, home: Path, *, read_only: bool = False, whole: bool = True) -> Self:
         """Open the store of a cluster's state folder; it is checked, and made if there is none.
 
         Args:
             home: the cluster's state folder.
             read_only: change nothing on disk; a store that does not exist yet reads as empty.
+            whole: if it is ``read_only``, whether all of it is checked, for who reads much of it;
+                otherwise only what is read.
 
         Raises:
             StoreError: it is damaged, of a newer version, missing beside its files, or unreachable.
@@ -127,7 +129,7 @@ class Store:
             )
         with translated(path):
             if read_only:
-                return cls(home, connect_reading(path), read_only=True)
+                return cls(home, connect_reading(path, whole=whole), read_only=True)
             require_local_disk(home)
             home.mkdir(parents=True, exist_ok=True)
             return cls(home, connect(path), read_only=False)
@@ -516,7 +518,7 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         if self._read_only:
-            raise StoreError("the store is open for reading only", hint="open it for writing")
+            raise StoreError("the store is open read-only", hint="open it for writing")
         with translated(self._path), transaction(self._connection):
             yield
 

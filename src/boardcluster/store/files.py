@@ -195,7 +195,7 @@ def read_record(kind: type[_File], path: Path, *, readable: Collection[int] = _R
     """
     try:
         body: JsonValue = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"unreadable: {path}: {error}", hint=f"look at {path}") from error
     if not isinstance(body, dict) or body.get("format") not in readable:
         raise StoreError(

@@ -81,7 +81,7 @@ def read_power(folder: Path) -> tuple[PowerSamples, ...]:
         )
     except FileNotFoundError:
         return ()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
         raise StoreError(
             f"damaged: {path}: {error}", hint="the run stays; only its power curve is lost"
         ) from error

@@ -7,6 +7,7 @@ without boardcluster: ``numpy.load("telemetry.npz")``. See docs/reference/teleme
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import math
@@ -33,6 +34,8 @@ _SECONDS = "seconds"
 _SCALES = {"seconds": 1e-6, "bytes": 1.0, "hertz": 1e3, "celsius": 1e-3, "cores": 1e-3}
 """Resolution by the unit at the end of a column's name; 1 for what is counted."""
 _TASK = tuple(row.name for row in fields(TaskRecord))
+_HEAD_BYTES = 10  # magic, version, and the length of what follows
+_NPY_VERSION = (1, 0)
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
 
 
@@ -136,16 +139,43 @@ def read_telemetry(
             return _telemetry(archive, meta, nodes, columns)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        KeyError,
+        TypeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise StoreError(
             f"damaged: {path}: {error}", hint="the run stays; only its samples are lost"
         ) from error
 
 
 def _array(archive: zipfile.ZipFile, column: str) -> npt.NDArray[Any]:
-    buffer = io.BytesIO(archive.read(f"{_file_name(column)}.npy"))
-    array: npt.NDArray[Any] = np.lib.format.read_array(buffer, allow_pickle=False)
-    return array
+    content = archive.read(f"{_file_name(column)}.npy")
+    begin = _HEAD_BYTES + int.from_bytes(content[_HEAD_BYTES - 2 : _HEAD_BYTES], "little")
+    shape, kind = _shape_of(content[:begin])
+    return np.frombuffer(content, kind, math.prod(shape), begin).reshape(shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _shape_of(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read what stands before the values.
+
+    A run's columns have few that differ, and reading one takes longer than reading the values.
+
+    Raises:
+        ValueError: it is no array of numbers as ``write_telemetry`` writes them.
+    """
+    stream = io.BytesIO(head)
+    if np.lib.format.read_magic(stream) != _NPY_VERSION:
+        raise ValueError("another version of numpy's format")
+    shape, by_columns, kind = np.lib.format.read_array_header_1_0(stream)
+    if by_columns or kind.kind not in "iu":
+        raise ValueError(f"no whole numbers: {kind}")
+    return shape, kind
 
 
 def _telemetry(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
+from boardcluster.errors import StoreError
+from boardcluster.records import BASELINE_LEAST
 from boardcluster.store.files import read_record, write_record
 
-__all__ = ["WatchRecord", "read_watch", "read_watches", "watch_files", "write_watch"]
+__all__ = ["WatchRecord", "read_watch", "watch_files", "write_watch"]
 
 _FOLDER = "watches"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_SHOWN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,9 @@ class WatchRecord:
     """Properties of the engines that it sets, likewise."""
     tainted: bool = False
     """Whether runs that were too disturbed count, too."""
+    told: tuple[str, ...] = ()
+    """What notices have told of: the id of the round in which a cell left its limits, a space, and
+    the name of the cell. So one that came back and left again is told of again, whoever looked."""
 
 
 def _path(home: Path, name: str) -> Path:
@@ -52,19 +61,48 @@ def read_watch(home: Path, name: str) -> WatchRecord | None:
     """Return the watch of a name; None if none was begun.
 
     Raises:
-        StoreError: its record is damaged or of a newer version.
+        StoreError: its record is damaged, of a newer version, or makes no sense; names the file,
+            the field, its value and what is allowed.
     """
     path = _path(home, name)
-    return read_record(WatchRecord, path) if path.is_file() else None
+    if not path.is_file():
+        return None
+    where = f"{_FOLDER}/{path.name}"
+    hint = f"correct {path}, or start a new baseline: boardcluster watch-performance FILE --new"
+    try:
+        record = read_record(WatchRecord, path)
+    except StoreError as error:
+        words = error.message.replace(str(path), where)
+        said = words if where in words else f"{where}: {words}"
+        raise StoreError(said, hint=hint) from error
+    if faults := _faults(record, name):
+        said = "; ".join(
+            f"{key} is {str(getattr(record, key))[:_SHOWN_CHARACTERS]!r}, allowed: {allowed}"
+            for key, allowed in faults.items()
+        )
+        raise StoreError(f"{where}: {said}", hint=hint)
+    return record
 
 
-def read_watches(home: Path) -> tuple[WatchRecord, ...]:
-    """Return every watch of a cluster, by name.
+def _faults(record: WatchRecord, name: str) -> dict[str, str]:
+    """Return what is allowed in each field that makes no sense: anybody may have written it."""
+    faults = {}
+    if record.name != name:
+        faults["name"] = f"{name!r}, the name of the file"
+    if not _DIGEST.fullmatch(record.spec_sha256):
+        faults["spec_sha256"] = "a SHA-256, 64 digits of 0-9 and a-f"
+    if record.baseline < BASELINE_LEAST:
+        faults["baseline"] = f"at least {BASELINE_LEAST} rounds"
+    if not _is_moment(record.begun_utc):
+        faults["begun_utc"] = "a date and time with offset, as 2026-09-01T03:00:00+00:00"
+    return faults
 
-    Raises:
-        StoreError: a record is damaged or of a newer version.
-    """
-    return tuple(read_record(WatchRecord, path) for path in watch_files(home))
+
+def _is_moment(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def watch_files(home: Path) -> tuple[Path, ...]:

@@ -80,8 +80,8 @@ def _unknown(name: str, alignment: Alignment) -> str:
     if alignment.error_seconds <= CLOCK_ERROR_MOST_SECONDS:
         return ""
     return (
-        f"{name}: its clock is known to {format_seconds(alignment.error_seconds)} only, by the "
-        "shortest of several round trips"
+        f"{name}: its clock is known only to within {format_seconds(alignment.error_seconds)}, by "
+        "the shortest of several round trips"
     )
 
 

@@ -309,8 +309,9 @@ def _now(target: Target) -> tuple[Alignment, ClockReading]:
 
     A node that shares the driver's kernel shares its clocks.
     """
-    there = compare_clocks(target.remote, folder=target.folder)
-    if there.boot_id == boot_id():
+    own_boot = boot_id()
+    there = compare_clocks(target.remote, folder=target.folder, own_boot=own_boot)
+    if there.boot_id == own_boot:
         return SAME_CLOCKS, there
     alignment = Alignment(
         monotonic_offset_seconds=there.monotonic_offset_seconds,

@@ -42,7 +42,7 @@ def standstills(
         longest = float(pauses.max())
         if longest >= max(still_seconds, 4 * usual):
             words = f"no sample could be written for {format_seconds(longest)}"
-            found[name] = f"{words}, so its disk or the whole node stood still"
+            found[name] = f"{words}, so its disk or the whole node had stopped"
             continue
         for column in node.columns:
             if column.startswith(_DISK_COLUMN):

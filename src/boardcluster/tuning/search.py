@@ -65,9 +65,9 @@ _RUNS_MOST = 1000
 class SearchEnd(StrEnum):
     """Why a search ends."""
 
-    BUDGET = "the budget of the search is spent"
-    EXHAUSTED = "every further point was tried already or cannot run"
-    FAILING = "one run after the other failed"
+    BUDGET = "the search budget is used up"
+    EXHAUSTED = "every other point has already been tried or cannot run"
+    FAILING = "one run after another failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,8 +101,8 @@ class TuningSummary:
         """How the machine changed, as a sentence without its full stop."""
         low, high = self.drift
         return (
-            f"The base gave {low:.2f} to {high:.2f} times its first value, and every run is"
-            " relative to that"
+            f"The base varied from {low:.2f} to {high:.2f} times its first value, and every run is "
+            "relative to it"
         )
 
 

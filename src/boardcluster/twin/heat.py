@@ -430,7 +430,7 @@ def _carried_watts(board: BoardEntry, supply: PartEntry, lowest_watts: float) ->
             f"mean of {carried:.2f} W, and the board draws {lowest_watts:.2f} W even at its lowest "
             "clock; it would shut down under load",
             hint=f"choose a supply of {lowest_watts * SUPPLY_PEAK_FACTOR:.1f} W or more; see "
-            "boardcluster catalog supplies",
+            "`boardcluster catalog supplies`",
         )
     return carried
 
@@ -447,7 +447,7 @@ def _rated_watts(supply: PartEntry) -> float:
     raise UsageError(
         f"the supply {supply.id} cannot be modelled: it has no rated_watts, nor rated_amperes with "
         "rated_volts",
-        hint="see boardcluster catalog supplies",
+        hint="see `boardcluster catalog supplies`",
     )
 
 

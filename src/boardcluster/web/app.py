@@ -13,7 +13,13 @@ from typing import Any, TypeVar
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -170,15 +176,20 @@ def _board(request: Request) -> Dashboard:
 def _told(_: Request, error: Exception) -> Response:
     """Answer with an error of ours, in its own words."""
     assert isinstance(error, BoardclusterError)  # noqa: S101  it is registered for these
-    missing = isinstance(error, EmptySelectionError)
-    status = 404 if missing else 400 if isinstance(error, UsageError) else 409
     words = {"error": error.message, "hint": error.hint}
-    return JSONResponse(words, status_code=500 if isinstance(error, StoreError) else status)
+    return JSONResponse(words, status_code=_status(error))
+
+
+def _status(error: BoardclusterError) -> int:
+    if isinstance(error, StoreError):
+        return 500
+    missing = isinstance(error, EmptySelectionError)
+    return 404 if missing else 400 if isinstance(error, UsageError) else 409
 
 
 def _defect(_: Request, error: Exception) -> Response:
     """Answer with what is a bug of ours, without its inner parts."""
-    words = f"this is a bug of boardcluster ({type(error).__name__}); please report it"
+    words = f"this is a bug in boardcluster ({type(error).__name__}); please report it"
     return JSONResponse({"error": words}, status_code=500)
 
 
@@ -255,7 +266,11 @@ async def _report(request: Request) -> Response:
     board = _board(request)
     name = request.path_params["name"]
     if not name:
-        await _off_the_loop(board.reports.write)
+        try:
+            await _off_the_loop(board.reports.write)
+        except BoardclusterError as error:  # a browser shows this itself, without our script
+            words = f"The report cannot be shown: {error.message}\n{error.hint}\n"
+            return PlainTextResponse(words, status_code=_status(error))
         name = "report.html"
     folder = board.reports.folder.resolve()
     path = (folder / name).resolve()
@@ -287,15 +302,15 @@ async def _outcome(request: Request) -> Response:
 async def _ordered(request: Request) -> tuple[Control, WorkOrder]:
     try:
         document = json.loads(await request.body())
-    except ValueError as error:
-        raise UsageError("the form is no JSON", hint="send what the form sends") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError("the form is not JSON", hint="send what the form sends") from error
     return _controlled(request), await _off_the_loop(WorkOrder.read, document)
 
 
 def _controlled(request: Request) -> Control:
     control = _board(request).control
     if control is None:
-        raise UsageError("this dashboard only shows", hint="start it with --control")
+        raise UsageError("this dashboard is read-only", hint="start it with --control")
     return control
 
 
@@ -310,5 +325,5 @@ def _number(text: str | None) -> float | None:
     try:
         found = float(text) if text else None
     except ValueError as error:
-        raise UsageError(f"{str(text)[:40]!r} is no number", hint="give seconds") from error
+        raise UsageError(f"{str(text)[:40]!r} is not a number", hint="give seconds") from error
     return found if found is None or abs(found) < 1e12 else None

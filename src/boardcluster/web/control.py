@@ -76,7 +76,7 @@ class WorkOrder:
             UsageError: a field is missing, unknown, or not what it must be.
         """
         if not isinstance(document, dict):
-            raise UsageError("the form is no JSON object", hint="send what the form sends")
+            raise UsageError("the form is not a JSON object", hint="send what the form sends")
         texts = ("workload", "file", "engine", "size")
         tables = ("parameters", "settings")
         if unknown := set(document) - {*texts, *tables, "repetitions"}:
@@ -85,19 +85,18 @@ class WorkOrder:
         for name in tables:
             table = document.get(name) or {}
             if not isinstance(table, dict):
-                raise UsageError(f"{name} is no table", hint="give names and values")
+                raise UsageError(f"{name} is not a table", hint="give names and values")
             given[name] = {_text(k, name): _text(v, name) for k, v in table.items()}
         repetitions = document.get("repetitions") or 0
         if not isinstance(repetitions, int) or not 0 <= repetitions <= _REPETITIONS_MAX:
             raise UsageError(
-                f"repetitions: {str(repetitions)[:40]!r} is no number from 1 to {_REPETITIONS_MAX}",
+                f"repetitions: {str(repetitions)[:40]!r} is not a number from 1 to "
+                f"{_REPETITIONS_MAX}",
                 hint="leave it empty for the default",
             )
         order = cls(repetitions=repetitions, **given)
         if bool(order.workload) == bool(order.file):
-            raise UsageError(
-                "a workload or a campaign file is needed, and not both", hint="choose one"
-            )
+            raise UsageError("either a workload or a campaign file is needed", hint="choose one")
         if order.workload and order.workload not in workload_names():
             raise UsageError(
                 f"no workload {order.workload[:80]!r}",
@@ -114,7 +113,7 @@ class WorkOrder:
 def _text(value: object, name: str) -> str:
     text = str(value) if isinstance(value, str | int | float) else ""
     if not isinstance(value, str | int | float) or len(text) > _WORD_CHARACTERS_MAX:
-        raise UsageError(f"{name} is no short text", hint="shorten it")
+        raise UsageError(f"{name} is not a short text", hint="shorten it")
     if any(ord(character) < 32 for character in text):
         raise UsageError(f"{name} holds control characters", hint="leave them out")
     return text.strip()
@@ -201,12 +200,14 @@ class Control:
         """
         doing = driver_at_work(self.home)
         if doing.partition(" ")[0] not in _STOPPABLE:
-            raise UsageError("nothing runs that could be stopped", hint="start something first")
+            raise UsageError(
+                "nothing is running that could be stopped", hint="start something first"
+            )
         try:
             holder = json.loads((self.home / "driver.lock").read_text())
             pid, boot = int(holder["pid"]), str(holder["boot_id"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError("what runs is only beginning", hint="try again") from error
+            raise UsageError("it is still starting", hint="try again") from error
         if boot != boot_id() or driver_at_work(self.home) != doing:
             raise UsageError("it has just ended", hint="look at its result")
         with contextlib.suppress(ProcessLookupError):

@@ -113,7 +113,7 @@ class Guard:
         self, headers: dict[str, list[str]], *, has_origin: bool
     ) -> tuple[int, str] | None:
         if not self.token:
-            return 403, "this dashboard only shows; start it with --control to start and stop runs"
+            return 403, "this dashboard is read-only; start it with --control to start or stop runs"
         if not has_origin:
             return 403, "the request does not say which page sent it"
         if [row.partition(";")[0].strip() for row in headers.get("content-type", [])] != [

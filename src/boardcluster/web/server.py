@@ -88,7 +88,7 @@ def _check(serving: Serving) -> None:
             raise UsageError(f"there is no file {path}", hint="give the path of a PEM file")
     if not is_loopback and serving.certificate is None and not serving.plain:
         raise UsageError(
-            f"{serving.address} is not this machine alone, and nothing would be encrypted",
+            f"{serving.address} is reachable from other machines, and nothing would be encrypted",
             hint="add --certificate FILE (and --key FILE), or --plain if everybody on this network "
             "may read along; an SSH tunnel to the loopback address needs neither",
         )
@@ -171,7 +171,7 @@ def _say_begun(
     if token:
         say(f"token to start and stop work: {token}")
     if ip_address(serving.address).is_unspecified:
-        say("every address of this machine is answered; others can read everything on the page")
+        say("it listens on every address of this machine; others can read everything on the page")
     say("until Ctrl-C")
     opened(page)
 

@@ -24,8 +24,9 @@ from boardcluster.errors import BoardclusterError
 from boardcluster.queries.progress import Progress, progress_of
 from boardcluster.records import ClusterSpec, Result
 from boardcluster.remote.ssh import JOBS_FOLDER
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.job_log import LINES
-from boardcluster.services.operation import HOST, LiveCluster, attach, read_spec
+from boardcluster.services.operation import HOST, LiveCluster, attach
 from boardcluster.store.files import DATABASE_NAME
 from boardcluster.telemetry.collector import node_targets
 from boardcluster.telemetry.streams import NodeStreams, RelayOrder

@@ -48,6 +48,6 @@ def outcome_words(result: Result) -> str:
     verdict = verdict_of(result)
     if verdict is not Verdict.UNJUDGED:
         words += f"; it {_VERDICTS[verdict]}"
-    if measured.verdict_reasons:
-        words += f", because {measured.verdict_reasons[0]}"
+    if reason := next(filter(None, measured.verdict_reasons), ""):
+        words += f", because {reason}"
     return words + "."

@@ -10,7 +10,7 @@ from typing import cast
 from boardcluster.errors import UsageError
 from boardcluster.workloads.base import Workload
 
-__all__ = ["load_workload", "workload_names"]
+__all__ = ["changes_work", "load_workload", "workload_names"]
 
 
 def workload_names() -> tuple[str, ...]:
@@ -32,3 +32,9 @@ def load_workload(name: str) -> Workload:
         )
     module = import_module(f"boardcluster.workloads.{name}.workload")
     return cast("Workload", module.WORKLOAD)
+
+
+def changes_work(parameter: str) -> bool:
+    """Say whether another value of ``workload.parameter`` is other work, as far as is known."""
+    name, _, key = parameter.partition(".")
+    return name in workload_names() and key in load_workload(name).work_parameters

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from boardcluster.errors import UsageError, VerificationError
 from boardcluster.fetch.cache import Progress
@@ -20,8 +20,10 @@ from boardcluster.records import (
     Variant,
     Verification,
 )
-from boardcluster.services.operation import LiveCluster
-from boardcluster.services.webhdfs import WebHdfs
+
+if TYPE_CHECKING:  # what starts clusters is slow to load
+    from boardcluster.services.operation import LiveCluster
+    from boardcluster.services.webhdfs import WebHdfs
 
 __all__ = [
     "BOTH_VARIANTS",
@@ -149,6 +151,8 @@ class Phase:
     """The node it runs on; empty is the master."""
     servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Programs that serve it: (node, command); started first, ended with it."""
+    servers_as_root: bool = False
+    """Whether they do what the kernel allows root alone, as to a link."""
     mpi_hosts: tuple[str, ...] = ()
     """Nodes on which ``mpirun`` may start its daemons; empty for anything else."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -164,6 +168,8 @@ class Phase:
     """Whether YARN must have seen it; else it did not run on the cluster."""
     aside: bool = False
     """Whether it is no part of the measurement: neither of its time nor of its energy."""
+    as_root: bool = False
+    """Whether it does what the kernel allows root alone, as beside a mount; never for a job."""
     outside: bool = False
     """Whether it stands for somebody outside the cluster, so that a limited node is not charged for
     it."""
@@ -276,6 +282,8 @@ class Proof:
     figures: Mapping[str, float] = field(default_factory=dict)
     """What the workload itself measures; unit last in each name, e.g.
     ``write_throughput_mebibytes_per_second``."""
+    remarks: tuple[str, ...] = ()
+    """What whoever reads the figures must know."""
 
 
 class Workload(Protocol):
@@ -293,6 +301,8 @@ class Workload(Protocol):
     """What the size means."""
     parameters: Mapping[str, Parameter] = {}
     """Its settings by name."""
+    work_parameters: Collection[str] = ()
+    """Those that change what is to be done, not how: ratios of their times mean nothing."""
     variants: tuple[Variant, ...] = (Variant.FAST,)
     """Programs that it has."""
     faults: tuple[PlannedFault, ...] = (PlannedFault.NONE,)

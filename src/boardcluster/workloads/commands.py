@@ -9,7 +9,6 @@ from boardcluster.records import Engine, Variant
 from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.layout import Layout
 from boardcluster.services.spark import spark_submit_command
-from boardcluster.services.yarn import mapreduce_command
 from boardcluster.workloads.base import Context, Job, JobSpec, Parameter, Phase
 
 __all__ = ["FORM", "check_form", "example_command", "job_phase", "spark_command"]
@@ -19,8 +18,8 @@ FORM = Parameter(
     default=_STOCK,
     allowed=f"{_STOCK}, {_FAST}",
     meaning=(
-        "The MapReduce program: Hadoop's stock example, or a fast one of ours that stays in bytes "
-        "and counts within each map."
+        "The MapReduce program: Hadoop's stock example, or our fast one, which works on bytes and "
+        "counts within each map."
     ),
     is_allowed=(_STOCK, _FAST).__contains__,
 )
@@ -40,9 +39,17 @@ def check_form(workload: str, spec: JobSpec) -> None:
         )
     if spec.parameters.get("form") == _FAST and spec.engine is not Engine.MAPREDUCE:
         raise UsageError(
-            f"{workload}.form = '{_FAST}' is a program of MapReduce; {spec.engine} has one form",
+            f"{workload}.form = '{_FAST}' is a MapReduce program; {spec.engine} has only one form",
             hint=f'give it with engine = "{Engine.MAPREDUCE}" only',
         )
+
+
+def _mapreduce_command(
+    layout: Layout, *, conf: str, jar: str, arguments: Sequence[str]
+) -> tuple[str, ...]:
+    from boardcluster.services.yarn import mapreduce_command  # noqa: PLC0415  slow to load
+
+    return tuple(mapreduce_command(layout, conf=conf, jar=jar, arguments=arguments))
 
 
 def example_command(layout: Layout, *, conf: str, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -54,7 +61,7 @@ def example_command(layout: Layout, *, conf: str, arguments: Sequence[str]) -> t
         arguments: the example's name and its arguments.
     """
     jar = str(layout.engines.hadoop_jar("hadoop-mapreduce-examples"))
-    return tuple(mapreduce_command(layout, conf=conf, jar=jar, arguments=arguments))
+    return _mapreduce_command(layout, conf=conf, jar=jar, arguments=arguments)
 
 
 def spark_command(
@@ -105,8 +112,7 @@ def job_phase(
     layout = context.live.layout
     if job.spec.parameters.get("form") == _FAST:
         jar = jobs_jar_on_nodes(layout)
-        given = mapreduce_command(layout, conf=job.conf, jar=jar, arguments=[fast, *spark])
-        command = tuple(given)
+        command = _mapreduce_command(layout, conf=job.conf, jar=jar, arguments=[fast, *spark])
     elif job.spec.engine is Engine.MAPREDUCE:
         command = example_command(layout, conf=job.conf, arguments=example)
     else:

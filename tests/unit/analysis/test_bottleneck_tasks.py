@@ -66,7 +66,7 @@ def test_a_run_from_before_tasks_were_recorded_keeps_its_number_and_says_what_it
     assert found.gains[Bound.STORAGE] == pytest.approx(1.0, abs=0.01)
     low, high = found.gain_bounds[Bound.STORAGE]
     assert low < 1.69 < high
-    assert any("from before they were recorded" in words for words in found.missing)
+    assert any("the run predates these records" in words for words in found.missing)
 
 
 def test_where_the_medium_is_not_known_both_kinds_are_within_the_bounds() -> None:

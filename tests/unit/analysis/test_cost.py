@@ -251,7 +251,7 @@ def test_a_size_that_was_not_measured_is_scaled_from_the_nearest() -> None:
     assert row.single_size_bytes == 256 * MB
     assert row.basis == (
         "measured twice at 256 MB, its input read from storage, and scaled in proportion to the "
-        "size, 3.91 times; where memory ends, it would be slower"
+        "size, 3.91 times; beyond memory it would be slower"
     )
     assert "takes about 11.7 s;" in row.verdict
     row = costs({4: 46.0}, probed(*sizes), size_bytes=100 * MB)
@@ -360,7 +360,9 @@ def test_both_sides_are_the_boards_seconds() -> None:
     assert row.single_seconds == pytest.approx(3.1)
     assert row.points[0].ratio == pytest.approx(46 / 3.1)
     assert row.label == "emulated boards, dilation 4.0"
-    assert row.remarks[0].startswith("emulated boards: one thread may use the CPU time")
+    assert row.remarks[0].startswith(
+        "emulated boards: the program and the cluster run under the same limits"
+    )
 
 
 def test_twins_of_the_same_boards_are_one_row_whatever_their_number() -> None:

@@ -143,6 +143,21 @@ def test_a_service_has_joules_per_1000_requests_and_a_price_per_request_a_second
     assert efficiency_of(other, PRICES).joules_per_1000_requests.reason
 
 
+def test_a_transaction_of_a_database_is_a_request() -> None:
+    figures = {"timed_transactions": 50_000.0, "transactions_per_second": 500.0}
+    run = result(
+        100,
+        workload="oltp",
+        engine=Engine.GALERA,
+        energy=metered(3000, mean_watts=30),
+        figures=figures,
+    )
+    (cell,) = summarise([run])
+    efficiency = efficiency_of(cell, PRICES)
+    assert efficiency.joules_per_1000_requests.value == 60
+    assert efficiency.price_per_request_per_second.value == 1.0
+
+
 def test_one_run_has_no_interval() -> None:
     (cell,) = summarise([result(100, energy=metered(3000, mean_watts=30))])
     efficiency = efficiency_of(cell)

@@ -53,9 +53,13 @@ SECRETS = (
         "MIIEpAIBAAKCAQEAplanted",
         "environment-value-77",
         "toml secret with spaces",
+        "pl4in-word",
     ),
 )
-NAMES = ("zwerg-eins", "zwerg-zwei", "kontor", "mrs-hopper", "203.0.113.7", "ottokar")
+NAMES = (
+    *("zwerg-eins", "zwerg-zwei", "kontor", "mrs-hopper", "203.0.113.7", "ottokar"),
+    *("81.2.69.142", "b8:27:eb:12:34:56", "2a02:8108:1234"),
+)
 
 USERS = "/" + "home"
 """Apart, as this file must not name anybody's own folder."""
@@ -167,6 +171,8 @@ def write_logs(folder: Path, home: Path) -> None:
             "26/11/01 10:00:02 INFO token.Token: Cloned private token for the application\n"
             f"working in {home}/attempts for {USERS}/ottokar/.ssh, as ottokar@example.net\n"
             'export LOGNAME="ottokar"\n'
+            "reached by 81.2.69.142, link/ether B8:27:EB:12:34:56, [2a02:8108:1234::7]:8020\n"
+            "proxy.password = pl4in-word\n"
             "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAplanted\n"
             "-----END RSA PRIVATE KEY-----\n"
         ),

@@ -197,14 +197,18 @@ def test_ctrl_c_leaves_no_half_bundle(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
-def test_without_rocrate_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("package", "module"),
+    [("rocrate", "rocrate.rocrate"), ("ahocorasick-rs", "ahocorasick_rs")],
+)
+def test_without_a_package_it_says_what_to_install(
+    package: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "rocrate.rocrate", None)
+    monkeypatch.setitem(sys.modules, module, None)
     home = copy_fixture(tmp_path / "home")
-    with pytest.raises(UsageError, match="needs the package rocrate") as caught:
+    with pytest.raises(UsageError, match=f"needs the package {package}") as caught:
         bc.export_bundle(tmp_path / "b.zip", home=home)
     assert "boardcluster[bundle]" in caught.value.hint
 

@@ -138,7 +138,7 @@ def test_what_a_running_cluster_records_is_not_taken_from_others(copied: Path, n
     """`down` would believe it, and delete what it names."""
     files = {**entries(copied), f"store/{name}": b"{}"}
     bad = rewritten(copied, copied.with_name("planted.zip"), files, manifest=True)
-    refused(bad, f"store/{name} is no part of results")
+    refused(bad, f"store/{name} is not part of results")
 
 
 def test_a_bundle_of_a_newer_version_is_refused_before_anything_else(copied: Path) -> None:
@@ -160,6 +160,17 @@ def test_a_record_of_a_newer_version_is_refused(copied: Path) -> None:
     refused(bad, "only 19 of 20 runs")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("bundle.json", "bundle.json is not JSON"),
+        (RECORD, "only 19 of 20 runs"),
+    ],
+)
+def test_text_that_is_nested_too_deeply_is_no_record(name: str, words: str, copied: Path) -> None:
+    refused(changed(copied, name, lambda _: b"[" * 200_000, manifest=True), words)
+
+
 def test_another_bundle_than_the_published_one_is_refused(copied: Path) -> None:
     with pytest.raises(InputError, match="is another bundle"):
         bc.import_bundle(copied, home=copied.parent / "target", sha256="00" * 32)
@@ -168,20 +179,29 @@ def test_another_bundle_than_the_published_one_is_refused(copied: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("../evil", "leads out of the bundle"),
-        ("store/../../evil", "leads out of the bundle"),
-        ("/etc/evil", "leads out of the bundle"),
-        ("store//evil", "leads out of the bundle"),
+        ("../evil", "points outside the bundle"),
+        ("store/../../evil", "points outside the bundle"),
+        ("/etc/evil", "points outside the bundle"),
+        ("store//evil", "points outside the bundle"),
         ("store\\evil", "is not a usable path"),
         ("C:/evil", "is not a usable path"),
         ("store/\x1b[2Jevil", "is not a usable path"),
         ("README.md/evil", "is a file and a folder"),
+        ("../evil/", "points outside the bundle"),
+        ("store/evil/", "is a folder with content"),
     ],
 )
 def test_a_path_that_leads_out_is_refused(name: str, words: str, copied: Path) -> None:
     files = {**entries(copied), name: b"evil"}
     bad = rewritten(copied, copied.with_name("bad.zip"), files, manifest=True)
     refused(bad, words)
+
+
+def test_a_bundle_that_was_packed_again_with_its_folders_is_taken(copied: Path) -> None:
+    files = {"store/": b"", "report/data/": b"", **entries(copied)}
+    again = rewritten(copied, copied.with_name("again.zip"), files, manifest=False)
+    imported = bc.import_bundle(again, home=copied.parent / "target")
+    assert imported.sha256 == bc.import_bundle(copied, home=copied.parent / "other").sha256
 
 
 def _link(row: zipfile.ZipInfo) -> None:
@@ -210,7 +230,7 @@ def test_links_and_endless_files_are_refused(
 def test_a_file_that_is_there_twice_is_refused(copied: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(copied, "a") as archive:
         archive.writestr(RECORD, b"{}")
-    refused(copied, "is there twice")
+    refused(copied, "appears twice")
 
 
 def test_what_is_no_bundle_is_said(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A workload whose every verb is a script: it runs well and proves its output unless told so."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,6 +60,7 @@ class FakeWorkload:
     engines: tuple[Engine, ...] = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind: InputKind = InputKind.ROWS
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    work_parameters: Collection[str] = ()
     variants: tuple[Variant, ...] = (Variant.FAST,)
     faults: tuple[PlannedFault, ...] = (PlannedFault.NONE,)
     tools: Mapping[str, str] = field(default_factory=dict)

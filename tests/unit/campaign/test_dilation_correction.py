@@ -162,8 +162,8 @@ def figures_of_proofs() -> Iterator[tuple[str, ast.expr]]:
 def test_every_figure_of_every_workload_can_be_converted() -> None:
     by_workload = dict(figures_of_proofs())
     # Of a new one here, take its names into this test.
-    # Those of webserve: tests/unit/workloads/webserve/test_proof.py.
-    assert set(by_workload) == {"dfsio", "hpl", "netpipe", "webserve"}
+    # Those of webserve and filestore: tests/unit/workloads/*/test_proof.py.
+    assert set(by_workload) == {"dfsio", "filestore", "hpl", "netpipe", "oltp", "webserve"}
     measured = Measured(
         files=1,
         total_bytes=1,

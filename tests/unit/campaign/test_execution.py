@@ -684,6 +684,23 @@ def test_ending_a_submission_asks_every_node_and_then_yarn(
     assert world.killed == ["application_1_0004"]
 
 
+def test_what_a_submission_runs_as_root_is_ended_too(
+    live: LiveCluster, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is not root can read the marks of its own processes only."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    world.apps["attempt-1"] = [[app("SUCCEEDED")]]
+    admins = {name: FakeRemote(f"root of {name}") for name in live.remotes}
+    for remote in admins.values():
+        remote.tell_node_agent("end_marked", {"ended": 1})
+
+    end_submission(replace(live, admins=admins), "attempt-1")
+
+    assert world.ended == []
+    for remote in admins.values():
+        assert [row["mark"] for row in remote.requests] == ["BOARDCLUSTER_ATTEMPT=attempt-1"]
+
+
 def test_an_application_that_does_not_end_is_said(
     live: LiveCluster, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -629,3 +629,46 @@ def test_the_space_of_a_run_is_the_workloads_word(shop: Shop) -> None:
     shop.workload.space = Need(input_bytes=5, run_bytes=77)
 
     assert shop.job(phase("count")).run_bytes == 77
+
+
+def test_a_server_that_sets_links_is_the_nodes_user_with_that_right_alone(shop: Shop) -> None:
+    """Root itself would follow the links that a job left in the folders of logs and records."""
+    name = "worker1"
+    user, root = shop.node(name), FakeRemote("root")
+    log = f"/nodes/{name}/logs/trial-1-load.log"
+    user.tell("id", "-u", stdout="61000\n")
+    right = "-all,+net_admin"
+    argv = (
+        *("setpriv", "--reuid=61000", "--regid=61000", "--clear-groups", f"--inh-caps={right}"),
+        *(f"--ambient-caps={right}", "--no-new-privs", "--"),
+        *("sh", "-c", 'exec "$@" >> "$0" 2>&1', log, "cut", "eth0"),
+    )
+    root.tell(*argv)
+    root.tell_node_agent("end", {"killed": 0})
+    shop.live = replace(shop.live, admins={**shop.live.remotes, name: root})
+    shop.world.jobs = taking(1.0)
+
+    finish(shop.job(phase("load", servers=((name, ("cut", "eth0")),), servers_as_root=True)))
+
+    assert root.calls == [argv, ("node_agent", "end")]
+
+
+def test_root_works_in_a_folder_that_no_job_can_exchange(shop: Shop) -> None:
+    root, own = FakeRemote("root"), "/nodes/worker1/root-trial-1"
+    root.tell("rm", "-rf", own)
+    root.tell("mkdir", "-m", "700", own)
+    root.tell("mkdir", "-p", f"{own}/audit")
+    root.tell("audit", "x")
+    shop.live = replace(shop.live, admins={**shop.live.remotes, "worker1": root})
+    job = shop.job(phase("audit", node="worker1", as_root=True))
+
+    finish(job)
+    job.clean()
+
+    assert root.calls == [
+        ("rm", "-rf", own),
+        ("mkdir", "-m", "700", own),
+        ("mkdir", "-p", f"{own}/audit"),
+        ("audit", "x"),
+        ("rm", "-rf", own),
+    ]

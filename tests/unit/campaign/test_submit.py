@@ -1,9 +1,10 @@
 """The user's own program: refused early when it cannot run, recorded whatever its end."""
 
 import contextlib
+import json
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ from tests.unit.campaign.world import PHASES, World, ended
 from boardcluster.campaign import submit as module
 from boardcluster.campaign.execution import SubmissionOutcome
 from boardcluster.campaign.follow import LineProgress
-from boardcluster.campaign.submit import UserProgram, check_program, run_program, submit_program
+from boardcluster.campaign.submit import (
+    UserProgram,
+    check_program,
+    run_program,
+    secrets_of,
+    submit_program,
+)
+from boardcluster.campaign.upkeep import recover
 from boardcluster.errors import InputError, RemoteError, RemoteTimeoutError, UsageError
 from boardcluster.records import (
     Attempt,
@@ -103,6 +111,42 @@ def test_an_unreadable_file_is_refused(script: Path, monkeypatch: pytest.MonkeyP
         check_program(program(script))
 
 
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    path = tmp_path / "token.txt"
+    path.write_text("of mine alone")
+    path.chmod(0o600)
+    return path
+
+
+def test_secrets_are_given_by_the_variables_that_name_their_files() -> None:
+    assert secrets_of(["TOKEN_FILE=~/a=b", "_K=k"]) == {
+        "TOKEN_FILE": Path("~/a=b"),
+        "_K": Path("k"),
+    }
+    for wrong in ("token", "=token", "1A=token", "A-B=token", "TOKEN="):
+        with pytest.raises(UsageError, match="NAME=FILE"):
+            secrets_of([wrong])
+    for taken in ("PATH=x", "JAVA_HOME=x", "BOARDCLUSTER_ATTEMPT=x"):
+        with pytest.raises(UsageError, match="needs to start"):
+            secrets_of([taken])
+    with pytest.raises(UsageError, match="A is given twice"):
+        secrets_of(["A=x", "A=y"])
+
+
+def test_a_secret_that_is_not_ones_own_alone_is_refused(
+    script: Path, token: Path, tmp_path: Path
+) -> None:
+    check_program(replace(program(script), secrets={"T": token}))
+    token.chmod(0o640)
+    with pytest.raises(InputError, match="others may read it") as caught:
+        check_program(replace(program(script), secrets={"T": token}))
+    assert f"chmod 600 {token}" in caught.value.hint
+    for wrong, words in ((tmp_path / "absent", "No such file"), (tmp_path, "is not a file")):
+        with pytest.raises(InputError, match=f"the secret T, .*{words}"):
+            check_program(replace(program(script), secrets={"T": wrong}))
+
+
 def end(status: int = 0) -> Completed:
     return ended(status, seconds=3.5)
 
@@ -117,6 +161,7 @@ class Desk:
     campaign: Any
     trial: Trial
     cwd: Path
+    said: list[str] = field(default_factory=list)
 
     def submit(self, wanted: UserProgram) -> tuple[Attempt, SubmissionOutcome | None]:
         return submit_program(
@@ -127,6 +172,7 @@ class Desk:
             wanted,
             timeout_seconds=60,
             cwd=self.cwd,
+            told=self.said.append,
         )
 
     @property
@@ -259,6 +305,58 @@ def test_the_master_has_configuration_and_program_only_while_it_runs(
     assert desk.world.folders_left() == set()
 
 
+def test_a_secret_is_on_the_master_only_while_the_program_runs_and_never_stored(
+    desk: Desk, script: Path, token: Path
+) -> None:
+    place = f"{desk.scratch}/secrets/T"
+    seen: list[bytes | None] = []
+
+    def look() -> Completed:
+        seen.append(desk.master.files.get(place))
+        return end()
+
+    desk.world.jobs = [look]
+    attempt, _ = desk.submit(replace(program(script), secrets={"T": token}))
+
+    assert seen == [token.read_bytes()]
+    assert desk.master.files == {}
+    kept = [path for path in desk.store.artefact_folder(attempt).rglob("*") if path.is_file()]
+    assert all(token.read_bytes() not in path.read_bytes() for path in kept)
+    (command,) = (path for path in kept if path.name == "command.json")
+    assert json.loads(command.read_text())["env"]["T"] == place
+
+
+def test_a_secret_that_cannot_be_handed_over_whole_does_not_stay(
+    desk: Desk, script: Path, token: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = desk.master.put
+
+    def half(source: Path, target: str) -> None:
+        put(source, target)
+        if target.endswith("/secrets/T"):
+            raise RemoteError("master: out of reach")
+
+    monkeypatch.setattr(desk.master, "put", half)
+    attempt, _ = desk.submit(replace(program(script), secrets={"T": token}))
+
+    assert attempt.state is AttemptState.INVALID
+    assert desk.master.files == {}
+
+
+def test_a_secret_of_a_killed_driver_is_cleared_though_its_attempt_is_marked(desk: Desk) -> None:
+    """As after ``down``, which marks the attempt: nothing tells the next driver of it."""
+    desk.master.files[f"{desk.scratch}/secrets/T"] = b"of mine alone"
+    desk.world.lost.add("worker1")
+    said: list[str] = []
+
+    recover(desk.store, LineProgress(said.append), desk.live)
+
+    assert desk.master.files == {}
+    (words,) = said
+    assert words.startswith("worker1: what a killed submission left")
+    assert words.endswith("out of reach")
+
+
 def broken() -> Completed:
     raise RemoteError("master: out of reach")
 
@@ -317,7 +415,28 @@ def test_on_boards_it_runs_in_a_folder_of_the_master(desk: Desk, script: Path) -
     assert attempt.state is AttemptState.OK
     (submission,) = desk.world.submissions
     assert submission["cwd"] == desk.scratch
+    (words,) = desk.said
+    assert f"starts in {desk.scratch} on master, not in {desk.cwd}" in words
     assert ("mkdir", "master", desk.scratch) in desk.world.happened
+
+
+@pytest.mark.parametrize("seen", ["as here", "another", "closed"])
+def test_it_starts_here_only_where_the_user_of_jobs_may_write(
+    seen: str, desk: Desk, script: Path
+) -> None:
+    """In root's nodes an empty folder may cover it, or it may be root's."""
+    desk.live = replace(desk.live, state=replace(desk.live.state, service_uid=61000))
+    here = desk.cwd.stat()
+    number = here.st_ino if seen == "as here" else here.st_ino + 1
+    look = ("sh", "-c", module._LOOK, str(desk.cwd))
+    desk.master.tell(*look, stdout=f"{here.st_dev}:{number}\n", returncode=int(seen == "closed"))
+
+    desk.submit(program(script))
+
+    (submission,) = desk.world.submissions
+    assert submission["cwd"] == (str(desk.cwd) if seen == "as here" else desk.scratch)
+    assert len(desk.said) == (seen != "as here")
+    assert '-w "$0"' in module._LOOK
 
 
 def test_a_program_behind_a_link_is_what_the_link_names(desk: Desk, script: Path) -> None:

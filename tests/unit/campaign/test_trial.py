@@ -19,11 +19,13 @@ from tests.unit.campaign.world import AGENT, PHASES, Node, World, app, ended
 from boardcluster.analysis.phases import engine_phases, submissions
 from boardcluster.campaign import observation
 from boardcluster.campaign import trial as module
+from boardcluster.campaign.accounting import NO_STORAGE
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     HostError,
+    MeasuringLimitError,
     RemoteError,
     RemoteTimeoutError,
     UsageError,
@@ -181,6 +183,19 @@ def test_artefacts_lie_in_the_attempts_own_folder(bed: Bed) -> None:
 
     folder = bed.folder / "attempt"
     assert {path.name for path in folder.iterdir()} == {"conf", "count", "case.json"}
+
+
+@pytest.mark.parametrize("engine", [Engine.HTTP, Engine.GALERA, Engine.GLUSTER])
+def test_storage_of_a_service_that_ends_with_the_run_is_left_out(bed: Bed, engine: Engine) -> None:
+    """Its processes are gone by then, and what the kernel counted for them with them."""
+    bed.workload.engines = (engine,)
+    bed.workload.made = (Phase(name="load", command=("load",), yarn=False),)
+    bed.world.jobs = [ended]
+
+    measurement = bed.measured(trial_of(engine=engine))
+
+    assert (measurement.node_written_bytes, measurement.node_read_bytes) == ({}, {})
+    assert NO_STORAGE in measurement.remarks
 
 
 def test_bytes_are_counted_around_the_run_only(bed: Bed) -> None:
@@ -640,6 +655,7 @@ def test_a_run_that_just_fits_runs(bed: Bed) -> None:
 
 ERRORS: list[tuple[BoardclusterError, AttemptState, str]] = [
     (VerificationError("3 words differ"), AttemptState.FAILED, "3 words differ"),
+    (MeasuringLimitError("the client was busy"), AttemptState.INVALID, "the client was busy"),
     (RemoteError("master: out of reach"), AttemptState.FAILED, "master: out of reach"),
     (CapacityError("the disk\nbecame full"), AttemptState.INVALID, "storage: the disk became full"),
     (HostError("no sort here"), AttemptState.INVALID, "host: no sort here"),

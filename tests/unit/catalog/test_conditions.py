@@ -6,8 +6,9 @@ import pytest
 from tests.builders import make_board_fingerprint
 
 from boardcluster.analysis.result_sets import DURATION, INTERMEDIATE, ResultPoint
-from boardcluster.catalog.conditions import machine_of, published_result_set, read_conditions
+from boardcluster.catalog.conditions import machine_of, published_result_set
 from boardcluster.catalog.published import read_cells, read_index
+from boardcluster.catalog.stated import read_conditions
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.workloads import load_workload, workload_names

@@ -73,7 +73,7 @@ def test_a_total_is_of_the_whole_cluster_only() -> None:
     part = price_list(spec, nodes=2)
     assert part.total is None
     assert part.per_kwh == 0.25
-    assert part.missing == ("the price is that of the whole cluster, and not every node took part",)
+    assert part.missing == ("the price is for the whole cluster, and not every node took part",)
 
 
 def test_nothing_declared_of_real_boards_has_no_price() -> None:

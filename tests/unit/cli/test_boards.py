@@ -18,7 +18,6 @@ from typer.testing import Result as Ran
 
 from boardcluster.cli import boards as module
 from boardcluster.cli.app import app
-from boardcluster.cli.options import INSECURE_WARNING
 from boardcluster.cluster.facts import parse_facts
 from boardcluster.cluster.kinds.boards.nodes import known_hosts_of
 from boardcluster.errors import (
@@ -40,6 +39,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.provision.provisioning import Change
+from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.services.status import DaemonView, Status
 from boardcluster.spec import load_cluster, render_cluster
 
@@ -298,7 +298,7 @@ def test_new_keys_are_shown_and_only_those_learned(desk: Desk) -> None:
 
 
 def test_nobody_is_believed_if_nobody_can_be_asked(desk: Desk) -> None:
-    with pytest.raises(HostKeyError, match="nobody is here") as caught:
+    with pytest.raises(HostKeyError, match="there is no terminal to ask on") as caught:
         desk("init", "--hosts", ",".join(HOSTS))
 
     assert "--yes" in caught.value.hint
@@ -648,7 +648,7 @@ def test_uninstall_ends_takes_back_and_forgets(
 
 
 def test_nothing_is_taken_back_if_nobody_can_confirm(installed: Desk) -> None:
-    with pytest.raises(UsageError, match="nobody is here to give it"):
+    with pytest.raises(UsageError, match="there is no terminal to ask on"):
         installed("uninstall")
     assert installed.done == []
 

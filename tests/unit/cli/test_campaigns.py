@@ -24,6 +24,7 @@ from boardcluster.records import (
     CampaignKind,
     CampaignSpec,
     Engine,
+    PlannedFault,
     Policy,
     Trial,
 )
@@ -165,6 +166,7 @@ def test_runs_are_followed_by_their_number_among_those_that_run(
     [
         (trial_of(), "wordcount on spark, 1 KB"),
         (trial_of(warm_up=True), "wordcount on spark, 1 KB, warm-up"),
+        (trial_of(fault=PlannedFault.KILL), "wordcount on spark, 1 KB, fault kill"),
         (trial_of("teragen", size_bytes=0), "teragen on spark"),
         (
             trial_of("teragen", parameters={"teragen.maps": "4", "teragen.a": "b"}),

@@ -10,7 +10,9 @@ from boardcluster.cluster.lock import driver_at_work
 from boardcluster.errors import HostError, LockedError, RunError
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
+from boardcluster.services.security import ROOT_WARNING
 
 GIB = 1 << 30
 
@@ -70,10 +72,23 @@ def test_where_namespaces_are_forbidden_this_machine_is_the_node(
 
     ran = desk("demo", "--size", "1MB", "--repetitions", "1")
 
-    assert operation.read_spec(desk.home / "cluster.toml").kind == "local"
+    assert read_spec(desk.home / "cluster.toml").kind == "local"
     assert "so the demo runs on one local node" in ran.stderr
     with pytest.raises(HostError, match="no namespaces"):
         desk("demo", "--workers", "2")
+
+
+@pytest.mark.parametrize(("uid", "warned"), [(0, True), (1000, False)])
+def test_root_is_told_that_its_local_node_is_root(
+    uid: int, warned: bool, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbidden = Machine(HostError("no namespaces", hint="-"))
+    monkeypatch.setattr(operation, "nodes_of", lambda *_: forbidden)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.os.geteuid", lambda: uid)
+
+    ran = desk("demo", "--size", "1MB", "--repetitions", "1")
+
+    assert (ROOT_WARNING in ran.stderr) is warned
 
 
 def test_after_an_interruption_nothing_of_the_cluster_is_left(desk: Desk) -> None:

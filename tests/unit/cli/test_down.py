@@ -44,7 +44,8 @@ def ended(
     (tmp_path / "cluster.toml").write_text(text)
     seen: list[set[str]] = []
 
-    def down(home: Path, *, without: Collection[str]) -> int:
+    def down(home: Path, *, without: Collection[str], scratch_stays: object) -> int:
+        assert callable(scratch_stays)
         assert home == tmp_path
         seen.append(set(without))
         return 1

@@ -26,7 +26,7 @@ from boardcluster.errors import (
 )
 from boardcluster.records import AttemptState, ClusterSpec, Result
 from boardcluster.services import operation
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.store import Store
 from boardcluster.twin.plan import Host
@@ -255,8 +255,8 @@ def test_a_twin_that_cannot_run_does_not_keep_the_others_from_it(
 
 def test_what_is_left_is_said_with_its_time_on_this_machine(lab: TwinDesk) -> None:
     first = lab()
-    assert "twin slow: 2 runs, for a time that no earlier run tells" in first.stderr
-    assert "; then 2 runs on 1 twin, for a time that no earlier run tells" in first.stderr
+    assert "twin slow: 2 runs of unknown length" in first.stderr
+    assert "; then 2 runs on 1 twin of unknown length" in first.stderr
     campaign = lab.folder / "campaign.toml"
     campaign.write_text(campaign.read_text().replace("repetitions = 1", "repetitions = 3"))
 

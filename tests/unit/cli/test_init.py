@@ -12,11 +12,11 @@ from typer.testing import Result as Ran
 
 from boardcluster.cli import init as module
 from boardcluster.cli.app import app
-from boardcluster.cli.options import INSECURE_WARNING
 from boardcluster.errors import HostError, UsageError
 from boardcluster.records import ClusterSpec, Security
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
+from boardcluster.services.security import INSECURE_WARNING
 
 GIB = 1 << 30
 

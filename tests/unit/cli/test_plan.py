@@ -40,7 +40,7 @@ def test_a_plan_names_the_cluster_the_front_and_what_falls_out(home: Path) -> No
     for words in (
         "buy: ",
         "no other cluster beats these",
-        "beside the choice",
+        "alternatives to the choice",
         "what would change it",
         "at most 92 % fits",
     ):

@@ -67,6 +67,19 @@ def test_what_is_not_known_is_shown_and_has_its_own_exit_code(tmp_path: Path) ->
     assert done.output.startswith("time ")
 
 
+def test_a_farm_of_servers_is_asked_about_without_a_size(tmp_path: Path) -> None:
+    done = predict(tmp_path, "webserve", *BOARDS)
+    assert isinstance(done.exception, PredictionUnknownError)
+    assert "of webserve on http: two numbers of workers are needed" in done.exception.message
+
+
+def test_a_board_has_the_link_that_the_catalog_says(tmp_path: Path) -> None:
+    asked = ("hpl", "--size", "400MB", "--workers", "4", "--board", "rpi-b-800mhz")
+    assert predict(tmp_path, *asked).exit_code == 0, "the paper's boards have 100 Mbit/s"
+    faster = predict(tmp_path, *asked, "--link", "1 Gbit/s")
+    assert isinstance(faster.exception, PredictionUnknownError)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -75,7 +88,8 @@ def test_what_is_not_known_is_shown_and_has_its_own_exit_code(tmp_path: Path) ->
         (["wordcount", "--size", "2GB", *BOARDS], "wordcount runs on"),
         (["wordcount", "--engine", "mpi", "--size", "2GB", *BOARDS], "does not run on mpi"),
         (["wordcount", "--engine", "spark", "--size", "2", *BOARDS], "--size: '2' has no unit"),
-        (["wordcount", "--engine", "spark", *BOARDS], "how large is the input"),
+        (["wordcount", "--engine", "spark", *BOARDS], "needs the size of its input"),
+        (["webserve", "--size", "1GB", *BOARDS], "--size has no effect: webserve takes no input"),
         (["wordcont", "--engine", "spark", "--size", "2GB", *BOARDS], "no workload 'wordcont'"),
         (["pi", "--engine", "spark", "--set", "mops=3", *BOARDS], "pi has no parameter"),
         (

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.builders import make_live_node, make_state
+from tests.builders import make_live_node, make_samples, make_state, make_telemetry
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
@@ -36,6 +39,7 @@ from boardcluster.services import operation
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
+from boardcluster.telemetry.collector import Target
 from boardcluster.telemetry.meters.base import Reading
 
 FIGURE = ProbeFigure(name="stream_copy_bytes_per_second", value=9.8e9, conditions={"threads": "4"})
@@ -96,9 +100,24 @@ class Bench:
         return self.live
 
 
+@contextlib.contextmanager
+def sampled(targets: Mapping[str, Target], *_: object) -> Iterator[Any]:
+    """What real agents would have seen of idle nodes; they are in campaign/test_probing.py."""
+    rows = [make_samples(name, seconds=np.arange(-3.0, 60.0)) for name in targets]
+    yield SimpleNamespace(
+        settle=lambda: None,
+        end=lambda: None,
+        telemetry=lambda *, duration_seconds, **_: make_telemetry(
+            *rows, duration_seconds=duration_seconds
+        ),
+        clocks=SimpleNamespace(faults=lambda: ()),
+    )
+
+
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(tmp_path / "home")
+    monkeypatch.setattr(probing, "recording_of", sampled)
     monkeypatch.setattr(probing, "choose_probes", bench.choose)
     monkeypatch.setattr(command, "choose_probes", bench.choose)
     monkeypatch.setattr(show_probes, "all_probes", lambda: tuple(bench.probes))

@@ -171,8 +171,9 @@ def test_blocks_are_added_until_the_declared_comparison_is_narrow(
     # The means of both vary by far more: only what is declared counts.
     last = ran.stderr.strip().splitlines()
     assert any("every 95 % interval is within ±3 % after" in line for line in last)
-    assert "another round: wanted ±3 %, and wider are wordcount: spark against mapreduce" in (
-        ran.stderr
+    assert (
+        "another round: wanted ±3 %, but these are wider: wordcount: spark against mapreduce"
+        in (ran.stderr)
     )
     [campaign] = desk.campaigns()
     assert (campaign.precision, campaign.repetitions_max) == (0.03, 20)
@@ -282,7 +283,7 @@ def test_a_campaign_continues_as_it_was_begun(desk: Desk, pair: Callable[..., st
     [
         (("--until", "3"), '--until: "3" is not valid; allowed: a percentage'),
         (("--until", "0 %"), "allowed: a percentage"),
-        (("--at-most", "9"), "limits nothing without a precision"),
+        (("--at-most", "9"), "has no effect without a precision"),
         (("--until", "3 %", "--at-most", "2"), "at most 2 runs of each cell, but 3 are planned"),
     ],
 )
@@ -328,7 +329,7 @@ def test_a_dry_run_says_what_a_precision_needs(desk: Desk, pair: Callable[..., s
     desk.seconds = varying
     path = pair()
     unknown = desk("run", path, "--dry-run", "--until", "3 %").stdout
-    assert "is unknown until each of these was measured twice here" in unknown
+    assert "is unknown until each of these has been measured twice here" in unknown
     desk("run", path)
     before = len(desk.ran)
 

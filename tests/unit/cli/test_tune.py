@@ -258,7 +258,7 @@ def test_a_lost_node_costs_its_run_and_the_search_goes_on(
 
 def test_one_failure_after_the_other_ends_it_with_the_cause(tuned: Desk) -> None:
     tuned.ends["wordcount"] = bad()
-    with pytest.raises(RunError, match=r"one run after the other failed.*because: because"):
+    with pytest.raises(RunError, match=r"one run after another failed.*because: because"):
         tuned(*SMALL, "--budget", "18min")
     assert len(tuned.ran) == 2
     tuned.ends.clear()
@@ -281,7 +281,7 @@ def test_a_run_that_takes_too_long_is_stopped(tuned: Desk, monkeypatch: pytest.M
     [record] = read_records(tuned.home)
     stopped = [row for row in record.runs if row.outcome == "stopped"]
     assert stopped
-    assert all(row.seconds >= 20 and "cannot be the best" in row.reason for row in stopped)
+    assert all(row.seconds >= 20 and "can no longer be the best" in row.reason for row in stopped)
 
 
 def test_dry_run_shows_the_space_and_changes_nothing(tuned: Desk) -> None:
@@ -320,8 +320,8 @@ def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_p
         (("wordcount", "--new", "--resume"), "contradict"),
         (("wordcount", "--set", "x"), "NAME=VALUE"),
         (("wordcount", "--out", str(tmp_path / "none" / "p.toml")), "no folder"),
-        (("wordcount", "--out", str(campaign)), "exists already"),
-        (("wordcount", "--out", str(tmp_path / "profile")), "found by its ending"),
+        (("wordcount", "--out", str(campaign)), "already exists"),
+        (("wordcount", "--out", str(tmp_path / "profile")), "must end in .toml"),
     ):
         with pytest.raises((UsageError, SpecError)) as caught:
             tuned("tune", *words)
@@ -434,7 +434,7 @@ def test_the_report_shows_it_and_leaves_the_search_out_of_the_rest(
     bc.report(home=tuned.home, out=tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
     assert "## Tuning" in text
-    assert "What each setting brought" in text
+    assert "Effect of each setting" in text
     assert "compiler of tasks" in text
     search = shown["request"]["id"]
     runs = list((tmp_path / "report" / "data").glob("*runs*"))
@@ -461,7 +461,7 @@ def test_a_changed_cluster_is_not_gone_on_with(tuned: Desk) -> None:
         tuned(*SMALL, "--budget", "1min")
     file = tuned.home / "cluster.toml"
     file.write_text(file.read_text().replace('memory = "', 'memory = "1', 1))
-    with pytest.raises((UsageError, ClusterError), match="cannot go on"):
+    with pytest.raises((UsageError, ClusterError), match="cannot continue"):
         tuned(*SMALL, "--continue")
 
 
@@ -481,6 +481,7 @@ def test_a_program_of_ones_own_is_tuned_by_its_runs(
         *,
         timeout_seconds: float,
         cwd: Path,
+        told: object,
     ) -> tuple[Attempt, None]:
         ran.append((program.settings, program.arguments))
         seconds = (
@@ -512,5 +513,5 @@ def test_a_program_of_ones_own_is_tuned_by_its_runs(
         tuned("tune", str(app), "--size", "1MB")
     jar = tmp_path / "job.jar"
     jar.write_bytes(b"PK\x03\x04")
-    with pytest.raises(UsageError, match="which engine runs"):
+    with pytest.raises(UsageError, match="which engine is to run"):
         tuned("tune", str(jar))

@@ -8,8 +8,10 @@ import json
 import shutil
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.builders import NOON, make_campaign, make_measurement, make_result, make_telemetry
@@ -29,7 +31,7 @@ from boardcluster.errors import (
     UsageError,
 )
 from boardcluster.records import AttemptState, Disturbance, Engine, Trial, Verdict
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.store import CampaignSummary
 
 NEW, OLD = "hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9"
@@ -126,10 +128,32 @@ def test_a_round_that_the_cluster_changed_under_stays_unfinished(desk: Desk, fil
     assert [point["value"]["seconds"] is None for point in cell["chart"]["points"]] == [True, False]
 
 
+def test_a_run_that_is_always_invalid_does_not_hold_the_next_round_up(
+    desk: Desk, file: Path
+) -> None:
+    file.write_text(file.read_text().replace('"wordcount"', '["wordcount", "teragen"]'))
+    desk.ends["teragen"] = bad(AttemptState.INVALID)
+    for _ in range(3):
+        with pytest.raises(RunError):
+            watch(desk, file)
+    assert len(watch(desk, file, "--show")["watch"]["rounds"]) == 1
+    with pytest.raises(RunError):
+        watch(desk, file)
+    assert len(watch(desk, file, "--show")["watch"]["rounds"]) == 2
+    assert [trial.workload for trial in desk.ran].count("wordcount") == 2
+    assert [trial.workload for trial in desk.ran].count("teragen") == 4
+
+    del desk.ends["teragen"]  # the second round has all that it can have before a third begins
+    done = desk("watch-performance", str(file), "--json")
+    assert "was interrupted; runs left: 1" in done.stderr
+    assert len(json.loads(done.stdout)["watch"]["rounds"]) == 2
+    assert len(watch(desk, file)["watch"]["rounds"]) == 3
+
+
 def test_an_edited_file_does_not_go_on_with_the_same_chart(desk: Desk, file: Path) -> None:
     take(desk, file, 20.0)
     file.write_text(file.read_text().replace("1 MB", "2 MB"))
-    with pytest.raises(UsageError, match="means something else than the 1 rounds") as caught:
+    with pytest.raises(UsageError, match="differs in meaning from the 1 rounds") as caught:
         watch(desk, file)
     assert "--new" in caught.value.hint
     assert len(take(desk, file, 20.0, "--new")["watch"]["rounds"]) == 1
@@ -193,12 +217,11 @@ def test_another_file_of_that_name_is_told_apart(desk: Desk, file: Path) -> None
         (("--baseline", "4"), "a baseline of 4 rounds; allowed: at least 5"),
         (("--baseline", "8"), "begun with --baseline 10, not 8"),
         (("--tainted",), "begun without --tainted"),
-        (("--only", "engine=spark"), "--only is for --bisect"),
-        (("--show", "--new"), "--show has no use for --new"),
+        (("--show", "--new"), "--new cannot be used with --show"),
         (("--show", "--timer", "daily"), "--timer and --show contradict each other"),
-        (("--timer", "daily", "--dry-run"), "--timer has no use for --dry-run"),
-        (("--show", "--tainted"), "--show has no use for --tainted"),
-        (("--timer", "daily", "--tainted"), "--timer has no use for --tainted"),
+        (("--timer", "daily", "--dry-run"), "--dry-run cannot be used with --timer"),
+        (("--show", "--tainted"), "--tainted cannot be used with --show"),
+        (("--timer", "daily", "--tainted"), "--tainted cannot be used with --timer"),
         (("--timer", "daily", "--notify", "no-such-program x"), "no program 'no-such-program'"),
         (("--notify", "curl -u me:hunter2 http://x"), "^--notify curl: one of its arguments looks"),
         (("--notify", "echo 'x"), "No closing quotation"),
@@ -271,6 +294,87 @@ def test_a_notice_that_fails_is_said_and_changes_nothing(desk: Desk, file: Path)
     done = python(desk).watch_performance(file, notify="false")
     assert "false" in done.notify_failure
     assert done.standing.out
+
+
+@dataclass(frozen=True)
+class Teller:
+    """A command of ``--notify`` that writes down each sentence."""
+
+    command: str
+
+    def told(self) -> list[str]:
+        kept = Path(self.command).with_name("told")
+        return kept.read_text().splitlines() if kept.exists() else []
+
+
+@pytest.fixture
+def teller(tmp_path: Path) -> Teller:
+    program = tmp_path / "tell"
+    program.write_text(f'#!/bin/sh\necho "$1" >>"{tmp_path / "told"}"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return Teller(str(program))
+
+
+def test_a_notice_that_failed_or_was_not_asked_for_is_sent_after_the_next_round(
+    desk: Desk, file: Path, teller: Teller
+) -> None:
+    begin(desk, file)
+    desk.seconds = lambda _: 60.0
+    for command in ("", "false", teller.command, teller.command):
+        failure = python(desk).watch_performance(file, notify=command).notify_failure
+        assert bool(failure) == (command == "false")
+    assert len(teller.told()) == 1
+
+
+def end_in_an_error(desk: Desk, file: Path, teller: Teller) -> None:
+    """Let a round end in an error when its run is stored."""
+    with pytest.MonkeyPatch.context() as broken:
+        error = ClusterError("a node was lost", hint="look at it")
+        broken.setattr("boardcluster.api.watch_standing", Mock(side_effect=error))
+        with pytest.raises(ClusterError):
+            python(desk).watch_performance(file, notify=teller.command)
+
+
+def test_a_notice_whose_round_ended_in_an_error_is_sent_after_the_next_round(
+    desk: Desk, file: Path, teller: Teller
+) -> None:
+    begin(desk, file)
+    desk.seconds = lambda _: 60.0
+    end_in_an_error(desk, file, teller)
+    assert teller.told() == []
+    python(desk).watch_performance(file, notify=teller.command)
+    assert len(teller.told()) == 1
+
+
+@pytest.mark.parametrize("ended", ["without a notice", "in an error"])
+def test_a_cell_that_came_back_unseen_and_left_again_is_told_of_again(
+    desk: Desk, file: Path, teller: Teller, ended: str
+) -> None:
+    begin(desk, file)
+    desk.seconds = lambda _: 60.0
+    python(desk).watch_performance(file, notify=teller.command)
+    desk.seconds = lambda _: 20.0
+    if ended == "in an error":
+        end_in_an_error(desk, file, teller)
+    else:
+        assert not python(desk).watch_performance(file).standing.out
+    desk.seconds = lambda _: 60.0
+    for _ in range(2):
+        python(desk).watch_performance(file, notify=teller.command)
+    first, second = teller.told()
+    assert "60.0 s in round 6" in first
+    assert "60.0 s in round 8" in second
+
+
+def test_a_new_baseline_replaces_a_record_of_no_use(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    record = desk.home / "watches" / "watch-night.json"
+    record.write_text(record.read_text().replace('"baseline": 10', '"baseline": 1'))
+    with pytest.raises(StoreError, match=r"baseline is '1', allowed: at least 5") as caught:
+        watch(desk, file)
+    assert "--new" in caught.value.hint
+    assert len(desk.ran) == 1, "nothing runs whose result could not be judged"
+    assert take(desk, file, 20.0, "--new")["watch"]["baseline"] == 10
 
 
 def test_a_program_for_notices_that_is_gone_keeps_no_round_from_running(
@@ -403,15 +507,17 @@ def test_the_cell_that_differs_is_followed_where_only_workers_tell_cells_apart(
 
 
 def test_a_set_of_which_no_part_can_be_told_is_said_to_be_open(desk: Desk, file: Path) -> None:
-    loud = itertools.cycle([10.0, 90.0, 25.0, 70.0, 15.0])
+    # By start and repetition, three to a start, in whatever order they run.
+    loud = {True: [60.0, 10.0, 90.0, 25.0, 90.0, 10.0], False: [15.0, 70.0, 15.0, 90.0, 20.0, 80.0]}
 
     def only_together(trial: Trial) -> float:
-        both = SLOW in trial.settings and HARMLESS[0].partition("=")[0] in trial.settings
-        return (
-            60.0 + trial.repetition
-            if both
-            else (20.0 + trial.repetition if len(desk.ran) <= 6 else next(loud))
-        )
+        either = SLOW in trial.settings, HARMLESS[0].partition("=")[0] in trial.settings
+        if all(either):
+            return 60.0 + trial.repetition
+        if len(desk.ran) <= 6:
+            return 20.0 + trial.repetition
+        start = (len(desk.ran) - 1) // 6 % 2
+        return loud[any(either)][3 * start + trial.repetition - 1]
 
     desk.seconds = only_together
     found = watch(desk, file, "--bisect", "cluster", f"{HARMLESS[0]},{SLOW}=9000")
@@ -470,4 +576,4 @@ def test_engine_pairs_need_a_cluster_that_is_down(desk: Desk, file: Path) -> Non
     with pytest.raises(ClusterError, match="the cluster is up"):
         watch(desk, file, "--bisect", NEW, OLD)
     shown = desk("watch-performance", str(file), "--bisect", NEW, OLD, "--dry-run").stdout
-    assert "nothing lies between" in shown
+    assert "there is nothing to search between" in shown

@@ -183,7 +183,7 @@ def test_a_doubtful_difference_is_not_blamed_and_a_doubtful_clock_is_refused() -
     assert skews({"a": _at(0.0, 0.4), "b": _at(1.3, 0.4)}) == []
     assert len(skews({"a": _at(0.0, 0.1), "b": _at(1.3, 0.1)})) == 1
     (words,) = skews({"a": _at(0.0), "b": _at(11.0, 10.0)})
-    assert words.startswith("the clock of b is known to 10 s only")
+    assert words.startswith("the clock of b is known only to within 10 s")
 
 
 # The table

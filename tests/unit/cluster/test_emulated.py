@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import uuid
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.asleep import asleep
 from tests.builders import make_live_node
 
 from boardcluster.cluster import processes
+from boardcluster.cluster.kinds.emulated import KIND
 from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.limits import links
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveState, boot_id
@@ -29,11 +32,8 @@ NODES = emulated.EmulatedNodes(Path("home"))
 
 @pytest.fixture
 def marked() -> Iterator["subprocess.Popen[bytes]"]:
-    with subprocess.Popen(
-        ["sleep", "60"], env={**os.environ, IDENTITY_VARIABLE: IDENTITY}
-    ) as process:
+    with asleep(**{IDENTITY_VARIABLE: IDENTITY}) as process:
         yield process
-        process.kill()
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,8 @@ def test_state_before_anything_is_started(
 
 
 def test_a_node_is_reached_by_its_first_process(make_spec: MakeSpec) -> None:
-    state = replace(NODES.new_state(make_spec(), identity=IDENTITY), own_user=True)
+    made = NODES.new_state(make_spec(), identity=IDENTITY)
+    state = replace(made, own_user=True, service_uid=0)
     node = make_live_node("worker1", pid=2**22 + 1)
     remote = emulated.remote_of(node, state)
 
@@ -61,9 +62,11 @@ def test_a_node_is_reached_by_its_first_process(make_spec: MakeSpec) -> None:
     assert done.argv[:4] == ("nsenter", "-t", "4194305", "-U")
 
 
-def test_on_an_emulated_node_everything_runs_as_its_root(
-    make_spec: MakeSpec, tmp_path: Path
+@pytest.mark.parametrize("root", [True, False], ids=["root", "ordinary user"])
+def test_daemons_and_jobs_of_roots_cluster_run_as_another_user(
+    root: bool, make_spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
     nodes = emulated.EmulatedNodes(tmp_path)
     state = nodes.new_state(make_spec(), identity=IDENTITY)
     node = make_live_node("worker1", pid=2**22 + 1)
@@ -71,8 +74,26 @@ def test_on_an_emulated_node_everything_runs_as_its_root(
     assert state.kind == "emulated"
     plain, admin = nodes.remote_of(node, state), nodes.admin_of(node, state)
     assert (plain.name, admin.name) == ("worker1", "worker1")
-    commands = [remote.run(["true"], check=False).argv for remote in (plain, admin)]
-    assert commands[0] == commands[1]
+    as_user, as_root = (remote.run(["true"], check=False).argv for remote in (plain, admin))
+    assert (as_user == as_root) is not root
+    assert "setpriv" not in as_root
+    assert KIND.user(state) == ("boardcluster" if root else "root")
+    if root:
+        assert f"--reuid={state.service_uid}" in as_user
+        assert {"--clear-groups", "--no-new-privs", "--inh-caps=-all"} < set(as_user)
+        assert state.service_uid not in {row.pw_uid for row in pwd.getpwall()}
+
+
+def test_a_cluster_of_an_older_version_is_reached_as_it_was_made(
+    make_spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    nodes = emulated.EmulatedNodes(tmp_path)
+    state = replace(nodes.new_state(make_spec(), identity=IDENTITY), service_uid=0)
+    done = nodes.remote_of(make_live_node("a", pid=2**22 + 1), state).run(["true"], check=False)
+
+    assert "setpriv" not in done.argv
+    assert KIND.user(state) == "root"
 
 
 def start_ticks(process: "subprocess.Popen[bytes]") -> int:
@@ -128,11 +149,10 @@ def test_destroy_ends_what_carries_the_identity_and_nothing_else(
     marked: "subprocess.Popen[bytes]", make_spec: MakeSpec, tmp_path: Path
 ) -> None:
     state = replace(NODES.new_state(make_spec(), identity=IDENTITY), host_link="")
-    with subprocess.Popen(["sleep", "60"]) as other:
+    with asleep() as other:
         assert emulated.EmulatedNodes(tmp_path).destroy(state) == 1
-        assert marked.wait(10) == -signal.SIGKILL
+        assert marked.wait(60) == -signal.SIGKILL
         assert other.poll() is None
-        other.kill()
 
     assert emulated.EmulatedNodes(tmp_path).destroy(state) == 0  # safe to repeat
 

@@ -69,7 +69,7 @@ def test_the_sample_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_file_of_ones_own_is_not_made_distinct(tmp_path: Path) -> None:
     own = tmp_path / "2006.csv"
     own.write_text("1,2\n")
-    with pytest.raises(InputError, match="taken as it is"):
+    with pytest.raises(InputError, match="used unchanged"):
         prepare_airline(size_bytes=None, cache=tmp_path, source=own, many_years=True)
 
 

@@ -168,7 +168,7 @@ def test_a_java_that_is_too_new_before_up(view: Facts) -> None:
 @pytest.mark.parametrize("installed", ["", "/opt/gone"])
 def test_the_link_to_the_java_of_the_daemons_is_broken(installed: str, view: Facts) -> None:
     found = fault(with_details(view, "pi1", java=installed), "board_java", ERROR)
-    assert "/opt/boardcluster/java leads to" in found.seen
+    assert "/opt/boardcluster/java points to" in found.seen
 
 
 def test_no_java_at_all(view: Facts) -> None:
@@ -494,7 +494,7 @@ def test_others_may_write_the_keys(view: Facts) -> None:
     path = f"{LOGIN_HOME}/.ssh/authorized_keys"
     loose = {**view.boards[1].details.permissions, path: (1000, 0o664)}
     found = fault(with_details(view, "pi1", permissions=loose), "ssh_permissions", WARNING)
-    assert f"others may write {path} (664)" in found.seen
+    assert f"others may write to {path} (664)" in found.seen
     assert found.repair == ("chmod", "go-w", path)
 
 

@@ -254,7 +254,7 @@ def test_each_repair_is_asked_about(
 def test_nothing_to_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _plant(monkeypatch, WARNING, GOOD)
     result = CliRunner().invoke(app, ["doctor", "--home", str(tmp_path), "--fix"])
-    assert "no fault was found that can be repaired without a person" in result.stderr
+    assert "no fault was found that can be repaired automatically" in result.stderr
     assert result.exit_code == 0
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.asleep import asleep
 from tests.unit.doctor.fake_machine import FakeMachine
 
 from boardcluster.capabilities import every_kind
@@ -227,13 +227,8 @@ def test_a_damaged_record_is_kept_as_an_error(tmp_path: Path) -> None:
 
 def test_processes_are_found_by_identity(tmp_path: Path, state: LiveState) -> None:
     save_state(tmp_path, replace(state, boot_id=boot_id()))
-    with subprocess.Popen(
-        ["sleep", "60"], env={**os.environ, IDENTITY_VARIABLE: state.identity}
-    ) as process:
-        try:
-            seen = _gather(tmp_path)
-        finally:
-            process.kill()
+    with asleep(**{IDENTITY_VARIABLE: state.identity}) as process:
+        seen = _gather(tmp_path)
     assert seen.this_boot
     assert not seen.alive
     assert process.pid in seen.processes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,7 +127,7 @@ def test_runs_of_other_versions_and_security_modes_are_left_out_and_said() -> No
     assert apart.seconds.median == pytest.approx(40, rel=0.1)
     assert any("left out: 2 runs of Hadoop 3.3.6" in words for words in apart.provenance)
     assert mixed.seconds.median > 1.3 * apart.seconds.median
-    assert any("mixed, as asked" in words for words in mixed.provenance)
+    assert any("included, as asked" in words for words in mixed.provenance)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +164,20 @@ def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
     searched = runs(lambda *_: 900.0, [(1, 1)], campaign_id="tune-1", position=3)
     found = ask(Archive([*bad, *searched]), searches={"tune-1"})
     assert found.seconds is None
+
+
+def test_of_a_farm_of_servers_more_servers_shorten_a_part() -> None:
+    mine = runs(
+        lambda _, workers: 5 + 40 / workers,
+        [(0, 1), (0, 1), (0, 2), (0, 2)],
+        workload="webserve",
+        engine=Engine.HTTP,
+    )
+    asked = replace(ASKED, workload="webserve", engine=Engine.HTTP, size_bytes=0)
+    found = ask(Archive(mine), asked)
+    assert found.is_known
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(15, rel=0.05)
 
 
 def test_an_own_program_needs_two_numbers_of_workers() -> None:
@@ -215,6 +230,30 @@ def test_emulated_boards_are_those_that_most_nodes_stand_for() -> None:
     assert found.seconds.median == pytest.approx(40, rel=0.1)
 
 
+def test_emulated_boards_of_an_own_file_are_learned_from(tmp_path: Path) -> None:
+    figure = "[[figure]]\nname = '{name}'\nvalue = 2.0\nunit = '{unit}'\nsource = 'made up'\n"
+    board, medium = tmp_path / "small.toml", tmp_path / "card.toml"
+    board.write_text(
+        "id = 'small'\nname = 'Small'\ncores = 1\nmemory_bytes = 4294967296\n"
+        + figure.format(name="sysbench_cpu_events_per_second", unit="events per second")
+    )
+    medium.write_text(
+        "id = 'card'\nname = 'Card'\nkind = 'microSD card'\n"
+        + figure.format(name="capacity_bytes", unit="bytes")
+    )
+    mine = runs(
+        lambda size, workers: 30 + 20 * size / workers,
+        [(1, 1), (1, 2), (2, 2)],
+        setup=make_fingerprint(twin="5 x small with card"),
+    )
+    found = ask(Archive(mine), replace(ASKED, board=str(board), medium=str(medium)))
+    assert found.provenance[0] == "3 own runs"
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(40, rel=0.1)
+    other = ask(Archive(mine), replace(ASKED, board="rpi-4b-4gb-1500mhz", medium=str(medium)))
+    assert "3 own runs" not in other.provenance, "another board is not reached without a rating"
+
+
 def test_own_nodes_without_runs_or_probes_are_not_known() -> None:
     found = ask(Archive([]))
     assert [row.reason for row in found.unknown] == [UnknownReason.NO_FIGURE]
@@ -226,6 +265,10 @@ def test_published_pi_is_of_its_own_number_of_samples() -> None:
     )
     defaults = {"pi.maps": "8", "pi.samples": "1000000"}
     assert ask(None, asked, defaults=defaults).seconds is None
+    words = ask(None, asked, defaults=defaults).unknown[0].words
+    assert words.endswith(
+        "two numbers of workers are needed; the published series is of pi.samples=10000"
+    )
     few = replace(asked, parameters={"pi.samples": "10000"})
     papers = replace(asked, parameters={"pi.samples": "10000", "pi.maps": "100"})
     found = ask(None, papers, defaults=defaults)

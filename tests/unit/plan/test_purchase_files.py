@@ -12,7 +12,7 @@ from boardcluster.plan.composition import BoardsThere, WorkersThere
 from boardcluster.plan.limits import PlanLimits
 from boardcluster.plan.offers import find_offers
 from boardcluster.plan.purchase_files import twin_spec
-from boardcluster.services.operation import read_spec
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 
 NVME, CARD = "sk-hynix-gold-p31-500gb", "samsung-pro-plus-256gb"

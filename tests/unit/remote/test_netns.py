@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from boardcluster.errors import RemoteError
 from boardcluster.remote import local, netns
 from boardcluster.remote.gate import Completed
-from boardcluster.remote.netns import NetnsRemote, enter
+from boardcluster.remote.netns import NetnsRemote, NetnsUserRemote, enter
 from boardcluster.remote.node_rpc import boot_of
 
 JOINING = ("sh", "-c", "join", "--")
@@ -93,3 +94,26 @@ def test_a_node_pays_for_what_it_starts_and_not_for_what_watches_it(
     joined = [tuple(argv[: len(JOINING)]) == tuple(JOINING) for argv in ran]
     assert joined == [False, True, True]
     assert all("nsenter" in argv for argv in ran)
+
+
+@pytest.mark.parametrize("status", [0, 1, 2])
+def test_a_file_that_grows_while_it_is_copied_is_no_failure(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tar then ends with 1; with 2 it could not read something."""
+    monkeypatch.setattr(netns, "enter", lambda *_, **__: ())
+    monkeypatch.setattr(netns, "become", lambda _: ())
+    tar = tmp_path / "programs" / "tar"
+    tar.parent.mkdir()
+    tar.write_text(f'#!/bin/sh\n{shutil.which("tar")} "$@"\nexit {status}\n')
+    tar.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tar.parent}:{os.environ['PATH']}")
+    (tmp_path / "log").write_text("line\n")
+    remote = NetnsUserRemote("worker1", pid=7, user=61000, folder=str(tmp_path))
+
+    if status == 2:
+        with pytest.raises(RemoteError):
+            remote.get(str(tmp_path / "log"), tmp_path / "got")
+        return
+    remote.get(str(tmp_path / "log"), tmp_path / "got")
+    assert (tmp_path / "got").read_text() == "line\n"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.asleep import asleep
 from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError
@@ -60,9 +61,8 @@ def ref_of(process: "subprocess.Popen[bytes]") -> ProcessRef:
 
 @pytest.fixture
 def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
-    with subprocess.Popen(["sleep", "60"]) as process:
+    with asleep() as process:
         yield process
-        process.kill()
 
 
 @pytest.fixture
@@ -118,9 +118,8 @@ def test_processes_tells_the_living_from_the_dead_and_the_reborn(
     sleeper: "subprocess.Popen[bytes]",
 ) -> None:
     alive = ref_of(sleeper)
-    with subprocess.Popen(["sleep", "60"]) as other:
+    with asleep() as other:
         dead = ref_of(other)
-        other.kill()
     impostor = ProcessRef(alive.pid, alive.start_ticks + 1)
 
     views = processes(HERE, [dead, alive, impostor])
@@ -183,14 +182,11 @@ def test_end_spares_a_process_that_only_has_the_same_id(
 def test_end_marked_ends_what_carries_the_mark_and_nothing_else(
     sleeper: "subprocess.Popen[bytes]",
 ) -> None:
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, "MARK": "one"}) as marked:
-        try:
-            end_marked(HERE, "MARK=on", grace_seconds=0.1, timeout_seconds=30)
-            assert marked.poll() is None
-            end_marked(HERE, "MARK=one", grace_seconds=10, timeout_seconds=30)
-            assert marked.wait(10) == -signal.SIGTERM
-        finally:
-            marked.kill()
+    with asleep(MARK="one") as marked:
+        end_marked(HERE, "MARK=on", grace_seconds=0.1, timeout_seconds=30)
+        assert marked.poll() is None
+        end_marked(HERE, "MARK=one", grace_seconds=60, timeout_seconds=120)
+        assert marked.wait(60) == -signal.SIGTERM
     assert sleeper.poll() is None
 
 

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from boardcluster.errors import HostError, SpecError
-from boardcluster.remote.ssh_route import SshRoute, check_destination, ssh_options
+from boardcluster.remote.ssh_route import (
+    CONNECT_SECONDS,
+    Patience,
+    SshRoute,
+    check_destination,
+    ssh_options,
+)
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="this machine has no ssh")
 
@@ -54,6 +60,18 @@ def test_the_host_stands_behind_the_end_of_options() -> None:
     route = SshRoute(host="pi@pi0", known_hosts=Path("k"), control=Path("/tmp"))
 
     assert route.command("-O", "exit")[-4:] == ["-O", "exit", "--", "pi@pi0"]
+
+
+def test_whoever_only_looks_waits_less() -> None:
+    patience = Patience()
+    route = SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/tmp"), patience=patience)
+
+    def waits() -> str:
+        return next(word for word in route.command() if word.startswith("ConnectTimeout="))
+
+    assert waits() == f"ConnectTimeout={CONNECT_SECONDS}"
+    patience.connect_seconds = 3
+    assert waits() == "ConnectTimeout=3"
 
 
 @needs_ssh

@@ -50,7 +50,7 @@ def test_measured_cells_stand_beside_their_predictions() -> None:
     measured, untried = part.tables
     titles = [column.title for column in measured.columns]
     [cells] = measured.rows
-    assert cells[titles.index("Predicted by measured")] == "1.25"
+    assert cells[titles.index("Predicted / measured")] == "1.25"
     assert cells[titles.index("90 % interval (s)")].startswith("45")
     assert [cells[3] for cells in untried.rows] == ["8"]
     assert "Measured (s)" not in [column.title for column in untried.columns]
@@ -59,7 +59,7 @@ def test_measured_cells_stand_beside_their_predictions() -> None:
 def test_what_cannot_be_predicted_is_said_and_not_shown() -> None:
     [part] = section(row(seconds=None), row(workers=8, seconds=None, runs=0))
     assert part.tables == ()
-    assert part.notes == ("Nothing is predicted of some cells: no probe.",)
+    assert part.notes == ("Nothing is predicted for some cells: no probe.",)
 
 
 def test_without_predictions_there_is_no_section() -> None:

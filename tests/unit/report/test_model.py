@@ -485,7 +485,7 @@ def test_one_configuration_without_a_valid_run_does_not_hide_behind_the_others(
     report = build_report([*demo, large], [campaign], cluster=None)
     assert report.headline.startswith("WordCount over 256 MB")
     assert _column(tables(report, "untrusted")[0], "Input") == ["1 GB"]
-    assert _column(tables(report, "untrusted")[0], "Why they do not count")[0].endswith(
+    assert _column(tables(report, "untrusted")[0], "Why they are not counted")[0].endswith(
         "; and 1 more, see every run"
     )
 

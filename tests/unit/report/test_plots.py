@@ -340,7 +340,7 @@ def test_intermediate_data_is_in_gigabytes_and_per_input_byte(world: World) -> N
     [[bar]] = [group.bars for group in figure.body.groups]
     assert bar.value == 6
     assert bar.words == ("6 GB", "3 for each input byte")
-    assert "Not known for 1 configuration" in figure.caption
+    assert "Unknown for 1 configuration" in figure.caption
     assert float(rows_of(figure)[0]["intermediate_per_input_byte"]) == 3
     assert intermediate(world.cells(silent)) == ()
 
@@ -405,7 +405,7 @@ def test_energy_says_how_it_was_found(world: World) -> None:
     assert mapreduce.words[1] == "modelled, one run, no interval"
     assert mapreduce.low is None
     assert "no meter measured it" in per_run.caption
-    assert "Not known for 1 configuration" in per_run.caption
+    assert "Unknown for 1 configuration" in per_run.caption
     assert [row["method"] for row in rows_of(per_run)] == ["metered", "modelled"]
     assert isinstance(per_watt.body, Bars)
     # 1 GB in 10 s at 10 W, by Lee and Park's definition.

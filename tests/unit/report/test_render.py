@@ -301,11 +301,15 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_a_hint(
     assert "another folder" in caught.value.hint
 
 
-def test_the_command_loads_no_drawing_before_it_runs() -> None:
-    code = (
-        "import sys; import boardcluster.cli.report;"
-        "print(sorted({'matplotlib', 'scipy', 'jinja2'} & set(sys.modules)))"
-    )
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("boardcluster.cli.report", {"matplotlib", "scipy", "jinja2"}),
+        ("boardcluster.cli.run", {"boardcluster.report.render", "jinja2"}),
+    ],
+)
+def test_a_command_loads_no_drawing_before_it_runs(module: str, unwanted: set[str]) -> None:
+    code = f"import sys; import {module}; print(sorted({unwanted} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )

@@ -77,6 +77,15 @@ def test_other_things_than_engines_count(make: Make, campaign: Campaign) -> None
     )
 
 
+def test_more_work_is_no_difference(make: Make, campaign: Campaign) -> None:
+    some, more = ({"workload": "pi", "parameters": {"pi.samples": n}} for n in ("1000", "2000"))
+    runs = _runs(make, (SPARK, (20.0, 20.3, 20.1), some), (SPARK, (40.0, 41.0, 40.5), more))
+    source = Source.of(runs, [campaign])
+    said = Evidence(work_parameters=["pi.samples"])
+    assert "Nothing to compare" in _points(report_of(source, cluster=None, evidence=said))
+    assert "What differs most" in _points(report_of(source, cluster=None))
+
+
 def test_the_level_that_is_the_profiles_is_said_in_words(make: Make, campaign: Campaign) -> None:
     runs = _runs(
         make,

@@ -13,6 +13,7 @@ from boardcluster.errors import EmptySelectionError
 from boardcluster.queries.report import write_home_report
 from boardcluster.queries.watches import watch_standing
 from boardcluster.records import Disturbance, Verdict
+from boardcluster.store.watches import write_watch
 
 STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
 
@@ -27,7 +28,6 @@ def test_a_slow_round_after_a_new_kernel_is_out_and_says_so(tmp_path: Path) -> N
         tmp_path, [41.0], begin=6, fingerprint=make_fingerprint(kernel="6.18 x86_64", java="21")
     )
     [cell] = standing(tmp_path).out
-    assert cell.chart.left_now
     assert any(line.startswith("kernel: ") for line in cell.changed)
     assert cell.words.startswith("grep on spark, 1 KB left its limits: 41.0 s in round 7")
     assert "104.7 % more since a change between rounds 6 and 7" in cell.words
@@ -111,7 +111,9 @@ def test_without_a_round_the_next_step_is_named(tmp_path: Path) -> None:
 def test_the_report_shows_charts_limits_and_the_change(tmp_path: Path) -> None:
     store_rounds(tmp_path, [*STEADY, 20.1])
     store_rounds(tmp_path, [41.0], begin=6, fingerprint=make_fingerprint(kernel="6.18 x86_64"))
-    written = write_home_report(tmp_path, tmp_path / "report", cluster=None)
+    written = write_home_report(
+        tmp_path, tmp_path / "report", cluster=None, changes_work=lambda key: False
+    )
     text = written.markdown.read_text()
     assert "## Watched over time" in text
     assert "6.18.0 x86" in text
@@ -122,3 +124,19 @@ def test_the_report_shows_charts_limits_and_the_change(tmp_path: Path) -> None:
     assert rows[-1].startswith("7,c006,")
     assert ",round," in rows[-1]
     assert "watched-1-1" in written.html.read_text()
+
+
+def test_a_record_of_no_use_costs_its_own_charts_and_no_more(tmp_path: Path) -> None:
+    store_rounds(tmp_path, [*STEADY, 20.1])
+    write_watch(tmp_path, watch_record(name="watch-bad", baseline=1))
+    (tmp_path / "watches" / "watch-cut.json").write_text('{"format": 7, "rec')
+    written = write_home_report(
+        tmp_path, tmp_path / "report", cluster=None, changes_work=lambda key: False
+    )
+    text = written.markdown.read_text()
+    assert "watches/watch-bad.json: baseline is '1', allowed: at least 5 rounds" in text
+    assert "watches/watch-cut.json" in text
+    assert str(tmp_path) not in text
+    assert [path.name for path in written.data if path.name.startswith("watched-")] == [
+        "watched-1-1.csv"
+    ]

@@ -389,7 +389,7 @@ def test_what_a_kill_left_half_made_is_made_again(
 @pytest.mark.parametrize(
     ("planted", "why"),
     [
-        ({"free_bytes": 3_000_000}, "making them needs 450 MB of disk, but only 3 MB are free"),
+        ({"free_bytes": 3_000_000}, "making them takes 450 MB of disk, but only 3 MB are free"),
         ({"memory_bytes": 1 << 28}, "of memory, but only 256 MiB are available"),
         ({"fails": "spark"}, "master: command failed with status 1: java"),
     ],
@@ -458,7 +458,7 @@ def test_a_fresh_board_is_expected_to_get_them(shelf: Shelf) -> None:
     assert archives.expected() == everywhere(shelf, ALL)
     assert {row.node for row in archives.planned()} == set(shelf.pis)
     assert {row.words for row in archives.planned()} == {
-        "gets class-data archives (about 0.4 GB), which are made once per kind of board"
+        "gets class-data archives (about 0.4 GB), made once per kind of board"
     }
 
 

@@ -106,7 +106,7 @@ def test_missing_files_are_those_that_fsck_calls_so(layout: Layout) -> None:
     remote.tell_node_agent("http", [{"status": 200, "body": FSCK, "location": None}])
     found = missing_files(layout, remote)
     assert found.paths == ("/boardcluster/input/x/part-0", "/mine/a b")
-    assert found.words == "2 files miss blocks: /boardcluster/input/x/part-0, /mine/a b"
+    assert found.words == "2 files lack blocks: /boardcluster/input/x/part-0, /mine/a b"
     many = MissingFiles(paths=tuple(f"/{n:02}" for n in range(12)))
     assert many.words.endswith("/09 and 2 more")
     with pytest.raises(RemoteError):  # who does not know deletes nothing and gives nothing up
@@ -156,7 +156,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> list[Health]:
 def test_a_safe_mode_that_would_never_end_names_the_files_and_the_ways_out(
     layout: Layout, stuck: list[Health]
 ) -> None:
-    with pytest.raises(DaemonError, match="1 files miss blocks: /mine") as caught:
+    with pytest.raises(DaemonError, match="1 files lack blocks: /mine") as caught:
         lifecycle.wait_healthy(
             layout, {"master": FakeRemote()}, [], patience_seconds=9, seen=lambda _: None
         )
@@ -183,4 +183,4 @@ def test_a_safe_mode_is_left_where_that_was_asked_for(
         seen=lambda _: None,
         leaving=told.append,
     )
-    assert told == ["leaving safe mode: 1 files miss blocks: /mine"]
+    assert told == ["leaving safe mode: 1 files lack blocks: /mine"]

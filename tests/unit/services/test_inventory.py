@@ -98,7 +98,7 @@ def test_files_that_are_no_inventory(ansible: Ansible, tmp_path: Path) -> None:
         read_inventory(path)
     assert f"ansible-inventory -i {path} --list" in caught.value.hint
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SpecError, match="not text in UTF-8"):
+    with pytest.raises(SpecError, match="not UTF-8 text"):
         read_inventory(path)
     path.write_bytes(b"#" * ((1 << 22) + 1))
     with pytest.raises(SpecError, match="larger than 4 MiB"):

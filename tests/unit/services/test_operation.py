@@ -31,6 +31,7 @@ from boardcluster.fetch.cache import no_progress
 from boardcluster.records import ClusterSpec, MasterPlacement
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
@@ -195,7 +196,7 @@ def test_up_in_a_form_runs_and_records_it(machine: Machine) -> None:
     assert live.state.form == "2 of 4 workers, profile upstream, the master on a worker"
     assert (live.state.storage, live.layout.storage) == ("data-2w-combined",) * 2
     assert load_state(machine.home) == live.state
-    assert operation.read_spec(machine.home / "running.toml") == live.spec
+    assert read_spec(machine.home / "running.toml") == live.spec
     assert (machine.home / "cluster.toml").read_text() == declared  # the user's own stays
 
 
@@ -307,7 +308,7 @@ def test_settings_of_daemons_are_a_form(machine: Machine) -> None:
 
     assert live.layout.profile.properties["hdfs-site"]["dfs.datanode.handler.count"] == "7"
     assert (live.state.form, live.state.storage) == ("dfs.datanode.handler.count 7", "data")
-    assert operation.read_spec(machine.home / "running.toml") == live.spec
+    assert read_spec(machine.home / "running.toml") == live.spec
     machine.up(form(4, settings=settings))
     assert len(machine.started) == 1
 

@@ -170,7 +170,7 @@ class Rack:
     def check(self, spec: ClusterSpec) -> None:
         self._do("check")
 
-    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+    def create(self, spec: ClusterSpec, state: LiveState, needed: Sequence[Path] = ()) -> LiveState:
         assert load_state(self.home) == state  # recorded before anything starts
         self._do("create")
         return replace(state, nodes=tuple(replace(row, boot_id="b") for row in state.nodes))
@@ -552,6 +552,22 @@ def test_down_asks_what_keeps_the_daemons_and_then_ends_the_rest(rack: Rack) -> 
     }
     assert rack.done == ["end"]
     assert load_state(rack.home) is None
+
+
+def test_down_deletes_what_submissions_left_and_says_where_it_could_not(rack: Rack) -> None:
+    """A killed driver may have left a secret there."""
+    rack.up()
+    folders = {node.name: f"{node.folder}/scratch" for node in rack.state().nodes}
+    remotes = {name: rack.remotes[name, SERVICE_USER] for name in folders}
+    for name in ("master", "worker1"):
+        remotes[name].tell("rm", "-rf", folders[name])
+    said: list[str] = []
+
+    operation.down(rack.home, scratch_stays=lambda name, why: said.append(f"{name}: {why}"))
+
+    for name, remote in remotes.items():
+        assert ("rm", "-rf", folders[name]) in remote.calls
+    assert [row.partition(":")[0] for row in said] == ["worker2"]
 
 
 def test_a_board_that_does_not_answer_keeps_the_record_of_what_may_run_there(rack: Rack) -> None:

@@ -63,7 +63,7 @@ def test_words_are_written_so_that_systemd_reads_them_as_they_are(tmp_path: Path
 
 
 def test_a_line_end_in_a_path_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot stand in a systemd unit"):
+    with pytest.raises(UsageError, match="cannot be part of a systemd unit"):
         timer(tmp_path, "a\nExecStart=/bin/false").files("daily")
 
 

@@ -301,7 +301,7 @@ SINGLE_MISTAKES = {
         '["mapreduce", "sparc"]',
         (
             '13: matrix[0].engine[1]: "sparc" is not an engine; '
-            "allowed: http, mapreduce, mpi, spark; "
+            "allowed: galera, gluster, http, mapreduce, mpi, spark; "
             'did you mean "spark"?'
         ),
     ),
@@ -558,7 +558,7 @@ def test_the_examples_are_valid_and_can_be_planned(path: Path) -> None:
             (name, engine)
             for name, fact in facts.items()
             for engine in fact.engines
-            if (engine is Engine.HTTP) == (path.stem == "services")
+            if (engine.on_yarn or engine is Engine.MPI) == (path.stem == "quick")
         }
 
 
@@ -596,9 +596,9 @@ def test_the_defaults_of_the_reference_are_the_real_ones(tmp_path: Path) -> None
     table = '[[matrix]]\nworkload = "pi"\n'
     written = {key: text.strip("`") for key, text in _documented("[campaign]").items()}
     assert written.pop("name") == "needed"
-    assert written.pop("seed") == "another one each time"
+    assert written.pop("seed") == "a new one each time"
     assert written.pop("until") == "none"
-    assert written.pop("at_most") == "ten times the fewest"
+    assert written.pop("at_most") == "ten times the minimum"
     plain = ("true", "false", *map(str, range(10)))
     rows = [f"{key} = {text if text in plain else repr(text)}" for key, text in written.items()]
     head = '[campaign]\nname = "a"\n'
@@ -814,7 +814,7 @@ def test_comparisons_are_declared_as_trials_have_their_levels(tmp_path: Path) ->
         ('until = "3 %"', 'until = "3"', '4: campaign.until: "3" is not valid; allowed: a per.'),
         ('until = "3 %"', "until = 3", "4: campaign.until: 3 is not valid; allowed: a percent."),
         ('until = "3 %"', 'until = "60 %"', '4: campaign.until: "60 %" is not valid; allowed: .'),
-        ('until = "3 %"', "at_most = 50", "4: campaign.at_most: it limits nothing without until"),
+        ('until = "3 %"', "at_most = 50", "4: campaign.at_most: it has no effect without until"),
         (
             'until = "3 %"',
             'until = "3 %"\nat_most = 8',

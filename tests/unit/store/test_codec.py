@@ -106,7 +106,8 @@ def test_an_unknown_enumeration_value_names_the_allowed_ones(trials: tuple[Trial
     assert isinstance(data, dict)
     with pytest.raises(
         StoreError,
-        match=r"Trial\.engine: it should be 'mapreduce', 'spark', 'mpi' or 'http', not 'flink'",
+        match=r"Trial\.engine: it should be 'mapreduce', 'spark', 'mpi', 'http', 'galera' "
+        "or 'gluster', not 'flink'",
     ):
         from_json(Trial, {**data, "engine": "flink"})
 

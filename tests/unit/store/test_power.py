@@ -63,6 +63,7 @@ def test_no_file_is_no_reading(tmp_path: Path) -> None:
     [
         "",
         "hello",
+        "[" * 200_000,
         "[]",
         '{"format": 2, "meters": []}',
         '{"format": 1}',

@@ -115,6 +115,14 @@ def test_no_samples_and_no_file(tmp_path: Path) -> None:
     assert found.nodes == ()
 
 
+def test_text_within_that_is_nested_too_deeply_is_damage(tmp_path: Path) -> None:
+    text = np.frombuffer(b"[" * 200_000, dtype=np.uint8)
+    with (tmp_path / TELEMETRY_NAME).open("wb") as stream:
+        np.savez_compressed(stream, meta=text)
+    with pytest.raises(StoreError, match=TELEMETRY_NAME):
+        read_telemetry(tmp_path)
+
+
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "flipped"])
 def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     path = write_telemetry(tmp_path, GIVEN)

@@ -329,7 +329,7 @@ def test_reading_changes_nothing_on_disk(tmp_path: Path, campaign: Campaign) -> 
     with Store.open(home, read_only=True) as store:
         assert store.results() == ()
         assert store.campaigns() == ()
-        with pytest.raises(StoreError, match="reading only"):
+        with pytest.raises(StoreError, match="open read-only"):
             store.mark_interrupted("x")
     assert not home.exists()
 
@@ -364,6 +364,20 @@ def test_a_damaged_store_is_found_when_it_is_opened(
     _damage(tmp_path / "store.sqlite")
     with pytest.raises(StoreError) as caught:
         Store.open(tmp_path, read_only=read_only)
+    assert caught.value.hint == "run `boardcluster results --rebuild`"
+
+
+def test_a_damaged_page_is_found_when_it_is_read(
+    tmp_path: Path, campaign: Campaign, trials: tuple[Trial, ...]
+) -> None:
+    with Store.open(tmp_path) as store:
+        store.add_campaign(campaign, trials)
+    _damage(tmp_path / "store.sqlite")
+    with (
+        pytest.raises(StoreError) as caught,
+        Store.open(tmp_path, read_only=True, whole=False) as store,
+    ):
+        store.results()
     assert caught.value.hint == "run `boardcluster results --rebuild`"
 
 

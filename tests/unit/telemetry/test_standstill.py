@@ -20,8 +20,8 @@ def test_a_gap_in_the_samples_is_a_standstill() -> None:
     seconds[50:] += 64.0
     found = standstills({"worker1": make_samples(seconds=seconds)})
     assert found == {
-        "worker1": "no sample could be written for 1 min 05 s, so its disk or the whole node stood "
-        "still"
+        "worker1": "no sample could be written for 1 min 05 s, so its disk or the whole node had "
+        "stopped"
     }
     seconds = steady()
     seconds[50:] += 15.0

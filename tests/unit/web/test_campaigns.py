@@ -72,6 +72,12 @@ def test_every_verdict_has_words(verdict: Verdict) -> None:
     assert outcome_words(result).endswith("because a fan stood still.")
 
 
+def test_a_verdict_of_an_older_store_may_have_no_reason() -> None:
+    measured = make_measurement(9.0, verdict=Verdict.TAINTED, verdict_reasons=("",))
+    result = Result(trial=make_trial(), attempt=make_attempt(), measurement=measured)
+    assert outcome_words(result).endswith("it was disturbed.")
+
+
 def test_titles_say_what_differs() -> None:
     trial = make_trial("wordcount", size_bytes=256_000_000, workers=1, warm_up=True)
     assert trial_title(trial).startswith("wordcount on ")

@@ -44,19 +44,19 @@ def test_a_file_is_given_by_its_whole_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (None, "no JSON object"),
-        ([], "no JSON object"),
+        (None, "not a JSON object"),
+        ([], "not a JSON object"),
         ({}, "needed"),
-        ({"workload": "wordcount", "file": "/etc/passwd"}, "not both"),
+        ({"workload": "wordcount", "file": "/etc/passwd"}, "either a workload or"),
         ({"workload": "--help"}, "no workload"),
         ({"workload": "../../bin/sh"}, "no workload"),
         ({"workload": "wordcount", "home": "/elsewhere"}, "unknown fields"),
-        ({"workload": "wordcount", "size": "x" * 2000}, "no short text"),
-        ({"workload": "wordcount", "size": ["1 GB"]}, "no short text"),
+        ({"workload": "wordcount", "size": "x" * 2000}, "not a short text"),
+        ({"workload": "wordcount", "size": ["1 GB"]}, "not a short text"),
         ({"workload": "wordcount", "size": "1\n--yes"}, "control characters"),
-        ({"workload": "wordcount", "repetitions": 10**9}, "no number"),
-        ({"workload": "wordcount", "repetitions": "many"}, "no number"),
-        ({"workload": "wordcount", "parameters": "seed=1"}, "no table"),
+        ({"workload": "wordcount", "repetitions": 10**9}, "not a number"),
+        ({"workload": "wordcount", "repetitions": "many"}, "not a number"),
+        ({"workload": "wordcount", "parameters": "seed=1"}, "not a table"),
         ({"file": "/nonexistent/campaign.toml"}, "no file"),
     ],
 )
@@ -72,14 +72,14 @@ def test_the_form_knows_every_workload() -> None:
 
 
 def test_nothing_is_stopped_where_nothing_runs(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing runs"):
+    with pytest.raises(UsageError, match="nothing is running"):
         Control(tmp_path, CACHE, tmp_path).stop()
 
 
 def test_up_is_not_stopped_and_nothing_starts_beside_it(tmp_path: Path) -> None:
     control = Control(tmp_path, CACHE, tmp_path / "work")
     with driver_lock(tmp_path, doing="up"):
-        with pytest.raises(UsageError, match="nothing runs"):
+        with pytest.raises(UsageError, match="nothing is running"):
             control.stop()
         with pytest.raises(LockedError, match="boardcluster up"):
             control.start(order())

@@ -25,6 +25,19 @@ def test_the_next_free_port_is_taken() -> None:
             assert port < found.getsockname()[1] < port + 20
 
 
+def test_a_port_in_use_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, sockets: None)
+    said: list[str] = []
+    with socket.socket() as other:
+        other.bind((LOOPBACK, 0))
+        other.listen()
+        port = other.getsockname()[1]
+        serve(serving(home=tmp_path, port=port), say=said.append, opened=said.append)
+    [words] = said
+    assert words.startswith(f"port {port} is in use; the dashboard takes ")
+    assert port < int(words.rpartition(" ")[2]) < port + 20
+
+
 def test_an_address_of_elsewhere_is_said() -> None:
     with pytest.raises(AddressError, match=r"192\.0\.2\.1"):
         bind_free_port("192.0.2.1", 8470)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -185,6 +186,32 @@ def test_an_empty_store_is_an_empty_table(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [], "nothing is written by looking"
 
 
+def test_pages_of_an_empty_store_say_what_to_run(tmp_path: Path) -> None:
+    for script in ("before.js", "now.js"):
+        text = ask(guarded(tmp_path), f"/static/{script}").body.decode()
+        assert 'el("code", {}, "boardcluster demo")' in text
+
+
+def test_without_script_the_page_links_to_the_report(tmp_path: Path) -> None:
+    app = guarded(tmp_path)
+    page = ask(app).body.decode()
+    [without] = re.findall("<noscript>(.*?)</noscript>", page, re.DOTALL)
+    assert "This page needs JavaScript" in without
+    assert '<a href="/report/">' in without
+    shown = ask(app, "/report/")
+    assert (shown.status, shown.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "<script" not in shown.body.decode()
+
+
+def test_without_script_a_report_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").write_bytes(b"no database" * 1000)
+    shown = ask(guarded(tmp_path), "/report/")
+    assert shown.headers["content-type"].startswith("text/plain")
+    assert shown.status == 409
+    assert shown.body.decode().startswith("The report cannot be shown: ")
+    assert "store.sqlite" in shown.body.decode()
+
+
 def test_a_store_of_an_older_format_is_shown(tmp_path: Path) -> None:
     old = Path(shutil.copytree(FIXTURE, tmp_path / "old"))
     found = StoredRuns(old).table()
@@ -197,6 +224,12 @@ def test_a_damaged_store_is_said(tmp_path: Path) -> None:
     answer = ask(guarded(tmp_path), "/api/runs")
     assert answer.status == 500
     assert "store.sqlite" in answer.json()["error"]
+
+
+def test_a_form_that_is_nested_too_deeply_is_refused(home: Path) -> None:
+    app = build_app(board(home))
+    answer = ask(app, "/api/plan", method="POST", body=b"[" * 60_000)
+    assert (answer.status, answer.json()["error"]) == (400, "the form is not JSON")
 
 
 def test_without_control_the_page_says_so(home: Path) -> None:

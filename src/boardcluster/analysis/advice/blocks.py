@@ -30,7 +30,7 @@ _CPU_SHARE = 0.50
 _BLOCK_WORKLOADS = ("teragen", "terasort", "teravalidate", "dfsio")
 """Workloads whose CPU time is spent on moving bytes of blocks, which are all checked."""
 
-_RISK_OF_ONE = "if a node is lost, its blocks are lost with it"
+_RISK_OF_ONE = "if a node is lost, so are its blocks"
 _RISK_OF_NULL = "HDFS no longer notices corrupt blocks"
 
 
@@ -101,7 +101,7 @@ def _copies_measured(rule: Rule, view: View) -> Iterator[Advice]:
                 f" {group.subject}",
                 seen=f"{fewer} instead of {more} copies",
                 level=f"replication = {fewer}",
-                also=_RISK_OF_ONE if fewer == 1 else "fewer nodes may be lost at once",
+                also=_RISK_OF_ONE if fewer == 1 else "fewer nodes may fail at once",
             )
 
 

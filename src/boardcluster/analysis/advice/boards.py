@@ -51,7 +51,7 @@ def _read(run: RunView, cause: str) -> Iterator[_Slowed]:
     """What the firmware of boards said; that of the machine below emulated nodes is not theirs."""
     if run.facts is None or run.fingerprint.emulated:
         return
-    words = {"heat": "its firmware held the clock back", "supply": "it had under-voltage"}[cause]
+    words = {"heat": "its firmware lowered the clock", "supply": "it had under-voltage"}[cause]
     for row in run.facts.nodes:
         seconds = (row.heat_seconds if cause == "heat" else row.weak_supply_seconds) or 0.0
         share = min(1.0, seconds / run.facts.duration_seconds)
@@ -141,8 +141,8 @@ def _cooling(rule: Rule, view: View) -> Iterator[Advice]:
         view,
         "heat",
         title="Cool {node}",
-        setting="a heat sink and a fan on {node}, or air around it; until then"
-        f" {policy_key('cool_below_celsius = 60')} lets each run begin cool",
+        setting="a heat sink and a fan on {node}, or air around it; until then "
+        f"{policy_key('cool_below_celsius = 60')} lets each run start cool",
         also=f"the 2021 paper saw {paper.value:g} times {paper.says}",
         unknown=Certainty.PUBLISHED,
     )
@@ -154,9 +154,9 @@ def _supply(rule: Rule, view: View) -> Iterator[Advice]:
         view,
         "supply",
         title="Give {node} a stronger power supply",
-        setting="the supply that its maker sells for {node}'s board, and a short, thick cable;"
-        " `boardcluster catalog supplies` lists what the papers used",
-        also="and the board no longer stops suddenly under load",
+        setting="the supply sold by the maker of {node}'s board, and a short, thick cable; "
+        "`boardcluster catalog supplies` lists what the papers used",
+        also="and the board no longer shuts down under load",
         unknown=Certainty.COMPUTED,
     )
 

@@ -50,8 +50,8 @@ def _containers(rule: Rule, view: View) -> Iterator[Advice]:
                 f" of them at once, on {run.cores} cores ({group.where})"
             ),
             setting=f"{DEFAULT_PROFILE}, which sizes containers for the nodes' memory and cores",
-            brings=f"{gain_words(gain, emulated=group.emulated)}, if there are as many maps as"
-            " cores and the CPU is what they wait for",
+            brings=f"{gain_words(gain, emulated=group.emulated)}, if there are as many maps as "
+            "cores and they wait for the CPU",
             gain=gain,
         )
 

@@ -134,7 +134,7 @@ def _separate(rule: Rule, view: View, group: Group) -> Iterator[Advice]:
         setting=f'`roles = ["master", "worker"]` of {master.name} in its `[[node]]` of'
         " cluster.toml",
         brings=f"{gain_words(gain, emulated=group.emulated)} with {workers + 1} workers instead of"
-        f" {workers}; that machine then no longer does the master's work alone",
+        f" {workers}; that machine then no longer runs only the master",
         gain=gain,
     )
 

@@ -275,7 +275,7 @@ def _start_up(rule: Rule, view: View) -> Iterator[Advice]:
                 title=f"Give {group.subject} more work per run",
                 seen=seen,
                 setting=_more_work(group),
-                brings="a time that measures the work more than the start of the engine",
+                brings="a time that reflects the work more than the engine's start-up",
                 gain=None,
             )
             continue

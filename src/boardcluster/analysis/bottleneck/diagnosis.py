@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -13,7 +14,12 @@ from boardcluster.analysis.bottleneck.bounds import Bound, Diagnosis, PhaseDiagn
 from boardcluster.analysis.bottleneck.evidence import evidence
 from boardcluster.analysis.bottleneck.limits import node_limits, parallel_disks
 from boardcluster.analysis.bottleneck.model import BOUNDS, Array, Prediction, predict
-from boardcluster.analysis.bottleneck.queueing import Margin, TaskNetwork, predict_tasks
+from boardcluster.analysis.bottleneck.queueing import (
+    Margin,
+    TaskNetwork,
+    TaskQuestion,
+    predict_tasks,
+)
 from boardcluster.analysis.bottleneck.usage import Usage, usage_of
 from boardcluster.analysis.telemetry import WHOLE_RUN
 from boardcluster.analysis.trust.window import seconds_text
@@ -25,8 +31,8 @@ _TWICE = 2.0
 _LEAST_SHARE = 0.01  # of the time; what is less is no bound
 _ROUNDING = 1e-6  # parts of the time that floating point may leave of nothing
 _AGED = (
-    "what tasks waited for: the run is from before they were recorded, so a node that computes at"
-    " all counts as bound by its CPU"
+    "what tasks waited for: the run predates these records, so a node that computes at all counts "
+    "as bound by its CPU"
 )
 _UNSEEN_SECONDS = 0.5  # less than this is not worth a word
 
@@ -67,17 +73,29 @@ class _Model:
         others = tuple(_others(usage))
         if aged and fitted is not None:
             others = (*others, (fitted, Margin.LIKELY))
+        asked = [
+            _Question(network),
+            *(_Question(network, bound, _TWICE) for bound in Bound),
+            *(_Question(network, bound, math.inf) for bound in Bound),
+            *(
+                _Question(other, bound, _TWICE, margin)
+                for bound in Bound
+                for other, margin in others
+            ),
+        ]
+        seen, *answers = _predict(usage, asked)
+        count = len(Bound)
+        extremes = answers[2 * count :]
+        whole = [TaskQuestion(network)] if network and usage.counted else []
         return cls(
             usage=usage,
-            seen=_predict(usage, network),
-            tasks=predict_tasks(network) if network and usage.counted else None,
-            twice={bound: _predict(usage, network, bound, _TWICE) for bound in Bound},
-            endless={bound: _predict(usage, network, bound, math.inf) for bound in Bound},
+            seen=seen,
+            tasks=next(iter(predict_tasks(whole)), None) if whole else None,
+            twice=dict(zip(Bound, answers[:count], strict=True)),
+            endless=dict(zip(Bound, answers[count : 2 * count], strict=True)),
             extremes={
-                bound: tuple(
-                    _predict(usage, other, bound, _TWICE, margin) for other, margin in others
-                )
-                for bound in Bound
+                bound: tuple(extremes[place * len(others) : (place + 1) * len(others)])
+                for place, bound in enumerate(Bound)
             },
         )
 
@@ -114,24 +132,39 @@ def _others(usage: Usage) -> Iterable[tuple[TaskNetwork | None, Margin]]:
         yield None, Margin.LIKELY
 
 
-def _predict(
-    usage: Usage,
-    network: TaskNetwork | None,
-    bound: Bound | None = None,
-    times_as_fast: float = 1.0,
-    margin: Margin = Margin.LIKELY,
-) -> Prediction:
+class _Question(NamedTuple):
+    network: TaskNetwork | None
+    bound: Bound | None = None
+    times_as_fast: float = 1.0
+    margin: Margin = Margin.LIKELY
+
+
+def _predict(usage: Usage, asked: Sequence[_Question]) -> list[Prediction]:
     """Steps in which tasks ran by their queues; the rest of the run by what nodes did."""
-    work = usage.work if margin is not Margin.LEAST else usage.work.overlapping()
-    alone = predict(work, bound, times_as_fast)
-    if network is None:
-        return alone
-    tasks = predict_tasks(network, bound, times_as_fast, margin)
-    part = usage.tasked
-    return Prediction(
-        lengths=part * tasks.lengths + (1 - part) * alone.lengths,
-        shares=part * tasks.shares + (1 - part) * alone.shares,
-    )
+    with_tasks = [
+        TaskQuestion(row.network, row.bound, row.times_as_fast, row.margin)
+        for row in asked
+        if row.network is not None
+    ]
+    of_tasks = iter(predict_tasks(with_tasks) if with_tasks else ())
+    work = usage.work
+    overlapping = work.overlapping()
+
+    @functools.cache
+    def of_nodes(least: bool, bound: Bound | None, times_as_fast: float) -> Prediction:
+        return predict(overlapping if least else work, bound, times_as_fast)
+
+    found = []
+    for row in asked:
+        alone = of_nodes(row.margin is Margin.LEAST, row.bound, row.times_as_fast)
+        if row.network is not None:
+            tasks, part = next(of_tasks), usage.tasked
+            alone = Prediction(
+                lengths=part * tasks.lengths + (1 - part) * alone.lengths,
+                shares=part * tasks.shares + (1 - part) * alone.shares,
+            )
+        found.append(alone)
+    return found
 
 
 def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:

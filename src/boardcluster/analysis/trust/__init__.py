@@ -7,6 +7,7 @@ them, docs/explanation/trust.md says why they are as they are.
 """
 
 from boardcluster.analysis.trust.expectations import Expectations, Thresholds, expect
+from boardcluster.analysis.trust.failed_tasks import count_failed_tasks
 from boardcluster.analysis.trust.judging import Judgement, judge, judge_before
 from boardcluster.analysis.trust.precision import precision_reached
 
@@ -14,6 +15,7 @@ __all__ = [
     "Expectations",
     "Judgement",
     "Thresholds",
+    "count_failed_tasks",
     "expect",
     "judge",
     "judge_before",

@@ -8,6 +8,8 @@ throttle on the idle device; so its number is written down before the throttle i
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
 from pathlib import Path
 
 from boardcluster.errors import CapacityError, ClusterError, HostError, RemoteError
@@ -33,6 +35,12 @@ _IMAGE = "disk.img"
 _NOTE = "disk.device"
 _BLOCK_DEVICES = Path("/sys/dev/block")
 _FORMAT_TIMEOUT_SECONDS = 120.0
+_OWNED = """\
+test "$(stat -c %u:%g:%a "$0")" = "0:$1:1775" && exit
+chown -R --no-dereference "$1:$1" "$0" && chown "0:$1" "$0" && chmod 1775 "$0"
+"""
+"""Gives what is on a new disk to a user. Its first folder stays root's, with the bit by which
+nobody removes another's files there: what root keeps on a disk must not be exchanged."""
 
 
 def check_tools() -> None:
@@ -55,13 +63,14 @@ def check_tools() -> None:
         )
 
 
-def attach_disk(folder: Path, remote: Remote, *, size_bytes: int) -> str:
+def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0) -> str:
     """Make a node's disk if it has none, and mount it in the node.
 
     Args:
         folder: the node's folder, the same here and on the node.
         remote: the node, as root.
         size_bytes: of the device; room is taken on this machine's disk only as it is written.
+        owner: number of the user whose files are on it.
 
     Returns:
         The device as MAJOR:MINOR.
@@ -93,6 +102,7 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int) -> str:
         # Without noinit_itable the kernel would clear tables while jobs run, at the disk's speed.
         options = "noatime,noinit_itable"
         remote.run(["mount", "-t", "ext4", "-o", options, device, str(folder / DISK)])
+        remote.run(["sh", "-c", _OWNED, str(folder / DISK), str(owner)])
     except RemoteError as error:
         raise HostError(
             f"the disk {image} cannot be mounted: {error.message}",
@@ -118,6 +128,7 @@ def _format(image: Path, size_bytes: int) -> None:
                 ],
                 timeout_seconds=_FORMAT_TIMEOUT_SECONDS,
             )
+            made.chmod(0o600)  # root mounts it, so nobody else may write it
             made.replace(image)
         except RemoteError as error:
             raise CapacityError(
@@ -130,10 +141,24 @@ def _format(image: Path, size_bytes: int) -> None:
 
 def device_of(folder: Path) -> str:
     """Return the device of a node's disk as MAJOR:MINOR; empty if it has none."""
+    return _text_of_ours(folder / _NOTE) or ""
+
+
+def _text_of_ours(file: Path, *, most_bytes: int = 64) -> str | None:
+    """Return how a file begins; None unless it is a file of our own, with no other name.
+
+    Jobs may write into a node's folder, and what they leave must neither stop nor mislead us.
+    """
     try:
-        return (folder / _NOTE).read_text().strip()
-    except FileNotFoundError:
-        return ""
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        seen = os.fstat(opened)
+        ours = stat.S_ISREG(seen.st_mode) and seen.st_uid == os.geteuid() and seen.st_nlink == 1
+        return os.read(opened, most_bytes).decode(errors="replace").strip() if ours else None
+    finally:
+        os.close(opened)
 
 
 def noted_devices(nodes: Path) -> dict[str, str]:
@@ -159,8 +184,9 @@ def _holds(device: str) -> str:
 
 
 def forget_device(folder: Path) -> None:
-    """Forget the device of a node whose disk is mounted no more."""
-    (folder / _NOTE).unlink(missing_ok=True)
+    """Forget the device of a node whose disk is mounted no more; what a job left there stays."""
+    if _text_of_ours(folder / _NOTE) is not None:
+        (folder / _NOTE).unlink(missing_ok=True)
 
 
 def detach_leftovers(nodes: Path) -> None:
@@ -169,6 +195,8 @@ def detach_leftovers(nodes: Path) -> None:
     The processes of the nodes, whose folders are in ``nodes``, have ended.
     """
     for image in nodes.glob(f"*/{_IMAGE}"):
+        if _text_of_ours(image, most_bytes=0) is None:
+            continue  # a job's, which may lead to another program's
         command = ["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]
         for device in run_program(command, check=False).text.split():
             run_program(["losetup", "--detach", device], check=False)

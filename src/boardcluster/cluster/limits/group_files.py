@@ -58,7 +58,7 @@ def make_group(folder: Path) -> None:
     except OSError as error:
         raise HostError(
             f"the control group {folder} cannot be created: {error.strerror}",
-            hint="limits need root; without it bring up a cluster without boards",
+            hint="limits need root; without root, bring up a cluster without boards",
         ) from error
 
 

@@ -85,7 +85,7 @@ class Limiter:
             if wrong := self.changed():
                 raise ClusterError(
                     f"limits do not read back as they were set: {'; '.join(wrong)}",
-                    hint="see which other program changes control groups on this machine",
+                    hint="find out which other program changes control groups on this machine",
                 )
 
     def lift(self) -> None:

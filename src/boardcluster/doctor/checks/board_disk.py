@@ -33,8 +33,8 @@ def _look(facts: Facts) -> Faults:
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="How full the file system is that holds each board's folder, as YARN counts: what "
-    "only root may still write counts as used.",
+    looks_at="How full the file system of each board's folder is, as YARN counts: space that only "
+    "root may still use counts as used.",
     why="From 90 % on YARN stops using the board, and its jobs wait without a message. From 80 % "
     "on one large job may fill it that far.",
     source='Apache Hadoop, "NodeManager", Disk Checker',

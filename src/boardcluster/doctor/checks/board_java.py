@@ -19,7 +19,7 @@ def _look(facts: Facts) -> Faults:
         suitable = {java.home for java in javas if _suits(java, pair)}
         found = ", ".join(f"{java.version or 'unknown'} ({java.home})" for java in javas) or "none"
         if board.details.provisioned and used not in suitable:
-            seen = f"/opt/boardcluster/java leads to {used or 'nothing'}; {wanted}; found: {found}"
+            seen = f"/opt/boardcluster/java points to {used or 'nothing'}; {wanted}; found: {found}"
             yield Fault(seen, node=board.name, fix=up)
         elif not suitable:
             yield Fault(
@@ -36,7 +36,7 @@ def _suits(java: JavaHome, pair: EnginePair) -> bool:
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="Every Java on each board, and where /opt/boardcluster/java leads.",
+    looks_at="Every Java on each board, and where /opt/boardcluster/java points.",
     why="Hadoop up to 3.4.2 fails on Java 24 and newer, and Spark 4 needs Java 17.",
     source='HADOOP-19212 and JEP 486; Apache Spark 4.1, "Downloading"; the lock files in pairs/',
     severity=Severity.ERROR,

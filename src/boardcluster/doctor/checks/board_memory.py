@@ -50,7 +50,7 @@ CHECK = Check(
     where=Where.BOARDS,
     looks_at="The memory that cluster.toml and the profile count on, against MemTotal of each "
     "board. Compressed memory (zram) and swap do not count.",
-    why="Containers are started until the sum is reached; then the kernel swaps, or kills one. A "
+    why="Containers are started until that sum is reached; then the kernel swaps, or kills one. A "
     "board has less than its label says: the kernel and the GPU use a part.",
     source="proc(5), MemTotal; yarn-default.xml, yarn.nodemanager.resource.memory-mb (8,192)",
     severity=Severity.ERROR,

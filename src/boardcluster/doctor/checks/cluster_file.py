@@ -21,8 +21,8 @@ def _look(facts: Facts) -> Faults:
 CHECK = Check(
     where=Where.ALWAYS,
     looks_at="The cluster's `cluster.toml`, if there is one.",
-    why="No command starts from a file with a mistake in it. Checks of the cluster are left out "
-    "until it is corrected.",
+    why="No command accepts a file with a mistake in it. Checks of the cluster are skipped until "
+    "it is corrected.",
     source="boardcluster, spec/cluster.py",
     severity=Severity.ERROR,
     look=_look,

@@ -46,7 +46,7 @@ def _not_writable(folder: Path, disk: Disk, *, option: str) -> Iterator[Fault]:
         own = f'sudo chown -R "$USER" {folder}, or ' if disk.folder == str(folder) else ""
         yield Fault(
             f"nothing can be written to {disk.folder}",
-            why=f"{folder} is there or would be made there.",
+            why=f"{folder} is there or would be created there.",
             fix=f"{own}choose another folder with {option}",
         )
 

@@ -28,7 +28,7 @@ def _look(facts: Facts) -> Faults:
             loadable = not silent and details.firewall_file
             load = board.there(f"sudo nft -f {FIREWALL_FILE}")
             yield Fault(
-                "nft gives no answer" if silent else "its firewall is not in force",
+                "nft gives no answer" if silent else "its firewall is not active",
                 node=board.name,
                 fix=load if loadable else facts.command("up"),
                 repair=("nft", "-f", FIREWALL_FILE) if loadable else (),
@@ -40,7 +40,7 @@ CHECK = Check(
     looks_at="Whether the table `inet boardcluster` of nftables is loaded with its rules, on "
     "boards that are installed.",
     why="YARN runs any command for anyone who can reach it, and scanners find an open one within "
-    "minutes. A home or school network does not protect it.",
+    "minutes. A home or school network is no protection.",
     source="docs/explanation/security.md; Radware 2018, DemonBot",
     severity=Severity.ERROR,
     look=_look,

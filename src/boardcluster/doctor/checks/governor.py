@@ -28,8 +28,8 @@ CHECK = Check(
     where=Where.NODES,
     name_on_boards="governors",
     looks_at="The frequency governor of every CPU.",
-    why="Other governors raise the frequency only after load has come. Short phases of a job run "
-    "slower, and runs differ more from each other.",
+    why="Other governors raise the frequency only after load has started. Short phases of a job "
+    "run slower, and runs vary more.",
     source='Linux kernel, "CPU Performance Scaling", admin-guide/pm/cpufreq',
     severity=Severity.WARNING,
     look=_look,

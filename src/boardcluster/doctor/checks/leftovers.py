@@ -16,7 +16,7 @@ def _look(facts: Facts) -> Faults:
         yield Fault(
             facts.state_error.message,
             severity=Severity.ERROR,
-            why="Without this record neither `up` nor `down` knows what is alive.",
+            why="Without this record neither `up` nor `down` knows what is running.",
             fix=facts.state_error.hint,
         )
     elif state is None:
@@ -46,7 +46,7 @@ CHECK = Check(
     where=Where.ALWAYS,
     looks_at="The record `state.json` in home, the processes that carry the cluster's identity, "
     "and the network interface into it.",
-    why="What is left holds memory, and as root the network. `up` clears it away first, too.",
+    why="What is left holds memory and, as root, the network. `up` also clears it away first.",
     source="boardcluster, cluster/state.py",
     severity=Severity.WARNING,
     look=_look,

@@ -36,7 +36,7 @@ CHECK = Check(
     looks_at="Settings of the profile that make a daemon keep its state in LevelDB: recovery of "
     "NodeManagers, ResourceManager and history server, and the timeline service.",
     why="leveldbjni-all-1.8.jar holds native code for x86 only: on arm64 such a daemon ends with "
-    "an UnsatisfiedLinkError. No profile of ours turns these settings on.",
+    "an UnsatisfiedLinkError. None of our profiles turns these settings on.",
     source="HADOOP-16614; the jar's META-INF/native",
     severity=Severity.ERROR,
     look=_look,

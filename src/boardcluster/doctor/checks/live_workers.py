@@ -34,7 +34,7 @@ CHECK = Check(
     where=Where.BOARDS,
     looks_at="How many DataNodes the NameNode counts and which NodeManagers the ResourceManager "
     "knows, if the cluster is up.",
-    why="What is missing holds no blocks and runs no tasks: results are those of a smaller "
+    why="A missing worker holds no blocks and runs no tasks: results are those of a smaller "
     "cluster.",
     source="Apache Hadoop, FSNamesystemState (JMX) and ResourceManager REST APIs",
     severity=Severity.ERROR,

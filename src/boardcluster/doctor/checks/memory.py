@@ -36,8 +36,8 @@ CHECK = Check(
     where=Where.HERE,
     looks_at="The memory that all nodes together declare, against what the kernel says is "
     "available.",
-    why="`boardcluster up` refuses to start what does not fit: the kernel would kill a daemon in "
-    "the middle of a job.",
+    why="`boardcluster up` refuses to start nodes that do not fit: the kernel would kill a daemon "
+    "in the middle of a job.",
     source="proc(5), MemAvailable",
     severity=Severity.ERROR,
     look=_look,

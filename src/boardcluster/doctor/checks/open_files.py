@@ -31,8 +31,8 @@ def _look(facts: Facts) -> Faults:
 
 CHECK = Check(
     where=Where.HERE,
-    looks_at="The hard limit of open files. The soft one, often 1,024, does not matter: the JVM "
-    "raises it to the hard one.",
+    looks_at="The hard limit of open files. The soft limit, often 1,024, does not matter: the JVM "
+    "raises it to the hard limit.",
     why="A DataNode holds a socket and two files for each block it moves. Beyond the limit jobs "
     'fail with "Too many open files".',
     source="OpenJDK, option MaxFDLimit; Apache Hadoop, dfs.datanode.max.transfer.threads (4,096)",

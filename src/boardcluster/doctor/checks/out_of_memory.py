@@ -14,14 +14,14 @@ def _look(facts: Facts) -> Faults:
             yield Fault(
                 f"{len(lines)} since boot, the last: {lines[-1].strip()}",
                 node=board.name,
-                fix=f"declare less `memory` for {board.name} in cluster.toml, and end what else "
-                "runs there",
+                fix=f"declare less `memory` for {board.name} in cluster.toml, and end other "
+                "programs there",
             )
 
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="Lines on processes that were killed for lack of memory in each kernel's log.",
+    looks_at="Lines about processes killed for lack of memory in each kernel's log.",
     why="A killed container is started again and the job is slower; a killed daemon ends the job.",
     source="Linux, mm/oom_kill.c",
     severity=Severity.WARNING,

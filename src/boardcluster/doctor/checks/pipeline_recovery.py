@@ -36,8 +36,8 @@ CHECK = Check(
     where=Where.BOARDS,
     looks_at="dfs.replication and the policy for a DataNode that fails during a write, against the "
     "number of workers.",
-    why="With three replicas on three workers there is none to replace the failed one with, and "
-    'the write fails ("no more good datanodes being available to try").',
+    why="With three replicas on three workers, none is left to replace a failed one, and the write "
+    'fails ("no more good datanodes being available to try").',
     source="hdfs-default.xml, dfs.client.block.write.replace-datanode-on-failure.policy",
     severity=Severity.WARNING,
     look=_look,

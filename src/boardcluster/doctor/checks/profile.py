@@ -12,7 +12,8 @@ from boardcluster.services.profile import build_profile
 __all__ = ["CHECK"]
 
 _ODD = (
-    "Jobs run, but not as these settings promise. Papers print such settings: compare with caution."
+    "Jobs run, but not as these settings promise. Papers print such settings, so compare with "
+    "caution."
 )
 _NO_SPARK = "MapReduce runs, but YARN can give Spark no executor."
 
@@ -20,7 +21,7 @@ _NO_SPARK = "MapReduce runs, but YARN can give Spark no executor."
 def _look(facts: Facts) -> Faults:
     spec = facts.spec
     if spec is None:
-        yield "no valid cluster.toml to build it for"
+        yield "no valid cluster.toml to check it against"
         return
     try:
         profile = build_profile(spec.profile, spec)

@@ -25,8 +25,8 @@ CHECK = Check(
     where=Where.BOARDS,
     looks_at="Whether each board accepts our connection, shows the host key that was accepted, and "
     "has python3.",
-    why="What does not answer can be neither checked nor started. A host key that changed means a "
-    "new card, or another machine at that address.",
+    why="A board that does not answer can be neither checked nor started. A changed host key means "
+    "a new card, or another machine at that address.",
     source="ssh(1), ssh_config(5), StrictHostKeyChecking",
     severity=Severity.ERROR,
     look=_look,

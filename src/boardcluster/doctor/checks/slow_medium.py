@@ -23,7 +23,7 @@ def _look(facts: Facts) -> Faults:
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="The medium below each board's folder, and every other that is mounted, writable and "
+    looks_at="The medium of each board's folder, and every other one that is mounted, writable and "
     "has 8 GiB free.",
     why="HDFS and shuffles wait for storage. A card of class A1 promises 500 small writes and "
     "10 MB per second; an SSD manages a hundred times as much, an NVMe SSD even more.",

@@ -17,7 +17,7 @@ def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         said, accounts = board.details.ssh_settings, board.details.accounts_with_password
         if not said:
-            yield f"{board.name}: not checked: sshd does not say its settings"
+            yield f"{board.name}: not checked: sshd does not report its settings"
             continue
         asks = [said.get("passwordauthentication"), said.get("kbdinteractiveauthentication")]
         others = [name for name in accounts if name != "root"]
@@ -50,8 +50,8 @@ CHECK = Check(
     where=Where.BOARDS,
     looks_at="What `sshd -T` says of passwords and root, and which accounts have a password in "
     "/etc/shadow; the passwords themselves are not read.",
-    why="SSH is the only door of a closed board, and passwords of single-board computers are among "
-    "the first that are guessed.",
+    why="SSH is the only way into a closed board, and passwords of single-board computers are "
+    "among the first to be guessed.",
     source="sshd_config(5); shadow(5)",
     severity=Severity.WARNING,
     look=_look,

@@ -20,7 +20,7 @@ def _look(facts: Facts) -> Faults:
         if not (foreign or loose):
             continue
         parts = [f"{path} belongs to another user" for path in foreign]
-        parts += [f"others may write {path} ({modes[path][1]:o})" for path in loose]
+        parts += [f"others may write to {path} ({modes[path][1]:o})" for path in loose]
         own = f"sudo chown {board.facts.login_user} {' '.join(foreign)}"
         yield Fault(
             ", ".join(parts),
@@ -38,5 +38,5 @@ CHECK = Check(
     source="sshd_config(5), StrictModes; sshd(8), FILES",
     severity=Severity.WARNING,
     look=_look,
-    good="SSH files belong to their user, and nobody else may write them",
+    good="SSH files belong to their user, and nobody else may write to them",
 )

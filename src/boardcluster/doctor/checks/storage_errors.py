@@ -25,14 +25,14 @@ def _look(facts: Facts) -> Faults:
             yield Fault(
                 f"{len(lines)} lines in the kernel's log, the last: {lines[-1].strip()}",
                 node=board.name,
-                fix="power the board off, seat card and cables again, and copy what matters to a "
-                "new medium if it comes back",
+                fix="power the board off, reseat card and cables, and copy what matters to a new "
+                "medium if errors return",
             )
 
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="Lines on I/O errors, ext4 errors and failing cards in each kernel's log.",
+    looks_at="Lines about I/O errors, ext4 errors and failing cards in each kernel's log.",
     why="Blocks are lost or read again and again: runs fail or are slow, at random.",
     source="Linux, block/blk-core.c, fs/ext4/super.c",
     severity=Severity.ERROR,

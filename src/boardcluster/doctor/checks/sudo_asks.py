@@ -25,8 +25,8 @@ def _look(facts: Facts) -> Faults:
 CHECK = Check(
     where=Where.BOARDS,
     looks_at="Whether `sudo -n` works for the user that logs in.",
-    why="Packages, users, the firewall and services belong to root. Nobody is there to type a "
-    "password on each board, and it must not be written to a file.",
+    why="Packages, users, the firewall and services belong to root. Nobody can type a password on "
+    "each board, and it must not be stored in a file.",
     source="sudo(8), -n; sudoers(5), NOPASSWD",
     severity=Severity.ERROR,
     look=_look,

@@ -44,8 +44,8 @@ CHECK = Check(
     where=Where.BOARDS,
     looks_at="Swap areas and what they are on, and whether declared memory counts on zram.",
     why="A JVM that collects garbage touches its whole heap: in swap on a card each collection "
-    "takes minutes, heartbeats are missed and the node is lost. It wears the card out, too. zram "
-    "is memory already.",
+    "takes minutes, heartbeats are missed and the node is lost. It also wears out the card. zram "
+    "is already memory.",
     source='Apache Hadoop, "Cluster Setup"; proc_swaps(5); Linux, admin-guide/blockdev/zram',
     severity=Severity.WARNING,
     look=_look,

@@ -35,13 +35,14 @@ def _look(facts: Facts) -> Faults:
                 "; ".join(parts),
                 node=board.name,
                 fix="for under-voltage use the board's own power supply and a short, thick cable, "
-                f"for heat a heat sink and fan; then {board.there('sudo reboot')} clears the bits",
+                f"for heat a heat sink and a fan; then {board.there('sudo reboot')} clears the "
+                "bits",
             )
 
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="`vcgencmd get_throttled` (bits 0 to 3 are now, 16 to 19 since boot) and lines on "
+    looks_at="`vcgencmd get_throttled` (bits 0 to 3 are now, 16 to 19 since boot) and lines about "
     "under-voltage in the kernel's log.",
     why="The firmware lowers the clock. Runs are slower and not comparable; with "
     "too little power USB disks and cards fail as well.",

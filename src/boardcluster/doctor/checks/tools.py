@@ -59,7 +59,7 @@ def _look(facts: Facts) -> Faults:
         elif tool.ability.encode() not in done.stdout + done.stderr:
             yield Fault(
                 f"`{tool.name}` does not know {tool.ability}; it needs {tool.since} or newer",
-                fix=f"{fix}   (a newer release of the system, if this changes nothing)",
+                fix=f"{fix}   (if this changes nothing, a newer release of the system)",
             )
 
 
@@ -68,7 +68,7 @@ CHECK = Check(
     looks_at="The programs of iproute2, util-linux, coreutils, hostname, mount and bash that "
     "boardcluster and the engines call, and the options they must know; for boards OpenSSH, rsync "
     "and coreutils; for a local node coreutils and bash.",
-    why="Nodes, their links and the count that proves a result right are made with them.",
+    why="Nodes, their links and the verification of results depend on them.",
     source="iproute2, util-linux, OpenSSH and GNU coreutils, release notes",
     severity=Severity.ERROR,
     look=_look,

@@ -31,8 +31,8 @@ def _look(facts: Facts) -> Faults:
 CHECK = Check(
     where=Where.BOARDS,
     looks_at="The state of each NodeManager and its own report, if the cluster is up.",
-    why="YARN starts no container there, and says so nowhere else. A disk that is more than 90 % "
-    "full is the usual cause.",
+    why="YARN starts no container there, and reports it nowhere else. A disk that is more than 90 "
+    "% full is the usual cause.",
     source='Apache Hadoop, "NodeManager", Health Checker Service',
     severity=Severity.ERROR,
     look=_look,

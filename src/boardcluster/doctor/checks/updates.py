@@ -28,7 +28,7 @@ CHECK = Check(
     name_on_boards="board_updates",
     looks_at="Running processes of apt, dpkg and unattended-upgrades.",
     why="They use CPU and disk for minutes, and a new Java or kernel in the middle of a campaign "
-    "makes its runs incomparable. Packages cannot be installed meanwhile, either.",
+    "makes its runs incomparable. Meanwhile, packages cannot be installed.",
     source='Debian wiki, "UnattendedUpgrades"; apt-daily.timer, systemd.timer(5)',
     severity=Severity.WARNING,
     look=_look,

@@ -33,7 +33,7 @@ def _look(facts: Facts) -> Faults:
 CHECK = Check(
     where=Where.BOARDS,
     looks_at="Jobs in the state ACCEPTED for more than 30 seconds, if the cluster is up.",
-    why="YARN accepts a job for which it has no room, or whose container is larger than any node, "
+    why="YARN accepts a job that it has no room for, or whose container is larger than any node, "
     "and lets it wait without a message.",
     source='Apache Hadoop, ResourceManager REST APIs, "Cluster Applications API"',
     severity=Severity.WARNING,

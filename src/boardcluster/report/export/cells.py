@@ -29,7 +29,7 @@ from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
 __all__ = ["CELLS", "cell_frame", "core_power_watts", "mean_power_watts"]
 
 _INTERVAL = "95 % interval of the mean by Student's t"
-_OF_ENERGY = f"{_INTERVAL}, widened by what meters may be wrong by"
+_OF_ENERGY = f"{_INTERVAL}, widened by the possible error of the meters"
 
 
 class _CellRow:
@@ -73,7 +73,7 @@ _CONFIGURATION = (
 _STATISTICS = (
     text(
         "setup",
-        "what tells its setup from others of the same configuration",
+        "what distinguishes its setup from others of the same configuration",
         lambda row: _setup(row.cell.configuration),
     ),
     integer("starts", "starts of the cluster that its runs are from", "cell.starts"),
@@ -85,7 +85,7 @@ _STATISTICS = (
     ),
     integer(
         "runs_left_out",
-        "verified runs that do not count, as they are tainted",
+        "verified runs that do not count, because they are tainted",
         _len("cell.left_out"),
     ),
     number("duration_mean_seconds", "arithmetic mean", "cell.mean_seconds"),

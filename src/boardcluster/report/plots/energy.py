@@ -118,6 +118,6 @@ def _missing(efficiencies: Sequence[tuple[Cell, Efficiency]], field: str) -> str
         if amount.value is None:
             reasons[amount.reason] = reasons.get(amount.reason, 0) + 1
     return " ".join(
-        f"Not known for {words.count(count, 'configuration')}: {reason}."
+        f"Unknown for {words.count(count, 'configuration')}: {reason}."
         for reason, count in reasons.items()
     )

@@ -127,7 +127,7 @@ def intermediate(cells: Sequence[Cell]) -> tuple[Figure, ...]:
     known = [cell for cell in cells if cell.mean_intermediate_bytes is not None]
     missing = len(cells) - len(known)
     said = (
-        f"Not known for {words.count(missing, 'configuration')}: the engine does not report it."
+        f"Unknown for {words.count(missing, 'configuration')}: the engine does not report it."
         if missing
         else ""
     )
@@ -202,7 +202,7 @@ def bottlenecks(
         figures.append(
             Figure(
                 name=slug("bottlenecks", str(number) if len(parts) > 1 else ""),
-                title=f"What bound the time{more}",
+                title=f"What limited the time{more}",
                 caption=f"Share of the time in which each resource held the run back{more}.",
                 emulated=emulated,
                 twins=twins,

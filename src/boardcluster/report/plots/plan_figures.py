@@ -24,7 +24,7 @@ def plan_figures(plan: PurchasePlan) -> tuple[Figure, ...]:
                 plan,
                 plan.over_workers,
                 name="plan-workers",
-                title="Time over workers",
+                title="Time by number of workers",
                 label="workers",
                 scale=1.0,
             )
@@ -35,7 +35,7 @@ def plan_figures(plan: PurchasePlan) -> tuple[Figure, ...]:
                 plan,
                 plan.over_sizes,
                 name="plan-sizes",
-                title="Time over sizes",
+                title="Time by size",
                 label="size (GB)",
                 scale=_GIGA,
             )
@@ -59,7 +59,7 @@ def _front(plan: PurchasePlan) -> Figure:
         series.append(Series(label=board, style=style, points=points, fit=alone))
     return Figure(
         name="plan-front",
-        title=f"Clusters for {_what(plan)} that no other beats",
+        title=f"Clusters for {_what(plan)} that no other one beats",
         caption="Predicted, not measured. No other cluster takes less time, energy and price at"
         " once. Clusters of over eight times the price of the choice are in the data only.",
         emulated=False,

@@ -48,7 +48,14 @@ class Theme:
     """Points for each unit of the layout, in which the smallest text is 12 high."""
 
 
-ENGINE_COLOURS = {Engine.MAPREDUCE: 0, Engine.SPARK: 1, Engine.MPI: 2, Engine.HTTP: 3}
+ENGINE_COLOURS = {
+    Engine.MAPREDUCE: 0,
+    Engine.SPARK: 1,
+    Engine.MPI: 2,
+    Engine.HTTP: 3,
+    Engine.GALERA: 4,
+    Engine.GLUSTER: 5,
+}
 """Number of the colour of each engine."""
 
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")

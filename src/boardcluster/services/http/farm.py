@@ -8,23 +8,28 @@ that does nothing else, and ends when that ends.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
-from boardcluster.errors import AddressError, BoardclusterError, DaemonError, HostError
+from boardcluster.errors import DaemonError, HostError
 from boardcluster.records import NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import (
     Reached,
-    end_marked,
-    listening,
     reach,
     start_detached,
+)
+from boardcluster.services.beside import (
+    check_ports,
+    end_service,
+    look_at,
+    missing_programs,
+    on_each,
+    write_files,
 )
 from boardcluster.services.http.config import (
     FARM_PORTS,
@@ -43,12 +48,10 @@ __all__ = ["FARM_VARIABLE", "farm_folder", "put_pages", "serving", "target_of"]
 FARM_VARIABLE = "BOARDCLUSTER_FARM"
 """Carried by every process of one farm, on every node; its value is unique."""
 
-_NODES_AT_ONCE = 16
 _START_SECONDS = 20.0
 _REACH_SECONDS = 2.0
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 2.0
-_ASK_SECONDS = 30.0
 _DIGEST = "digest"
 _MOUNTED = "/srv"
 _SERVER_USER = "www-data"
@@ -103,12 +106,7 @@ def put_pages(live: LiveCluster, pages: Path, *, digest: str) -> None:
         remote.run(["chmod", "-R", "a+rX", folder])
         remote.run(["sh", "-c", 'echo "$0" > "$1"', digest, f"{folder}/{_DIGEST}"])
 
-    _on_each(live.spec.nodes, one)
-
-
-def _on_each(nodes: Sequence[NodeSpec], one: Callable[[NodeSpec], None]) -> None:
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        list(pool.map(one, nodes))
+    on_each(live.spec.nodes, one)
 
 
 @contextlib.contextmanager
@@ -128,21 +126,34 @@ def serving(live: LiveCluster, *, mark: Mapping[str, str], rounds: int) -> Itera
     tag = uuid.uuid4().hex
     marks = {**mark, IDENTITY_VARIABLE: live.state.identity, FARM_VARIABLE: tag}
     roots = _look(live)
-    _check_ports(live)
+    ports = {node.name: _ports_of(live, node) for node in live.spec.nodes}
+    check_ports(live.remotes, ports, what="the HTTP farm")
     marked = ("env", *(f"{name}={value}" for name, value in marks.items()))
     commands = _configure(live, roots, marked, rounds=rounds)
+    end = functools.partial(
+        end_service,
+        live.remotes,
+        live.spec.nodes,
+        f"{FARM_VARIABLE}={tag}",
+        ports=ports,
+        grace_seconds=_GRACE_SECONDS,
+        dilation=live.layout.dilation,
+    )
     try:
         for part in ("http-server", "http-balancer"):  # which finds every server there
             _start(live, commands, part)
             _await(live, part)
         yield
-    finally:
-        left = _end(live, tag)
-    if left:
-        raise DaemonError(
-            f"servers of the farm may still run: {'; '.join(left)}",
-            hint="run `boardcluster down`, which ends everything",
-        )
+    except BaseException as error:
+        if left := end():
+            error.add_note(f"{_may_run(left)}; run `boardcluster down`, which ends everything")
+        raise
+    if left := end():
+        raise DaemonError(_may_run(left), hint="run `boardcluster down`, which ends everything")
+
+
+def _may_run(left: Sequence[str]) -> str:
+    return f"servers of the farm may still run: {'; '.join(left)}"
 
 
 def _look(live: LiveCluster) -> dict[str, bool]:
@@ -154,20 +165,9 @@ def _look(live: LiveCluster) -> dict[str, bool]:
         ]
         for node in live.spec.nodes
     }
-
-    def one(name: str) -> tuple[str, list[str]]:
-        done = live.remotes[name].run(["sh", "-c", _LOOK, "look", *wanted[name]])
-        return name, done.text.splitlines()
-
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        said = dict(pool.map(one, wanted))
-    lacking = {
-        name: [row.removeprefix("lacks ") for row in rows if row.startswith("lacks ")]
-        for name, rows in said.items()
-    }
-    if missing := {name: rows for name, rows in lacking.items() if rows}:
-        words = "; ".join(f"{name} lacks {', '.join(rows)}" for name, rows in missing.items())
-        packages = sorted({_PACKAGES[row] for rows in missing.values() for row in rows})
+    said = look_at(live.remotes, _LOOK, wanted)
+    words, packages = missing_programs(said, _PACKAGES)
+    if words:
         raise HostError(
             f"the HTTP farm cannot start: {words}",
             hint=f"run `sudo apt-get install -y --no-install-recommends {' '.join(packages)}` "
@@ -184,17 +184,6 @@ def _ports_of(live: LiveCluster, node: NodeSpec) -> list[int]:
         *(("http-balancer", "http-null") if node == live.spec.master else ()),
     ]
     return [FARM_PORTS[name] for name in names]
-
-
-def _check_ports(live: LiveCluster) -> None:
-    for node in live.spec.nodes:
-        taken = listening(live.remotes[node.name], _ports_of(live, node))
-        if taken:
-            raise AddressError(
-                f"on node {node.name} another program already listens on port "
-                f"{', '.join(map(str, taken))}, which the HTTP farm needs",
-                hint="end that program (on the node: `ss -ltnp`), then run this again",
-            )
 
 
 def _configure(
@@ -236,14 +225,9 @@ def _configure(
         # A fault of an earlier run must not be taken for one of this.
         remote.run(["sh", "-c", 'rm -f "$0"/fault-*.json', folder])
         remote.run(["mkdir", "-p", f"{folder}/temporary"])
-        with tempfile.TemporaryDirectory(prefix="boardcluster-") as drafts:
-            for name, text in texts.items():
-                (Path(drafts) / name).write_text(text)
-                remote.put(Path(drafts) / name, f"{folder}/{name}")
-        paths = [f"{folder}/{name}" for name in texts]
-        remote.run(["chmod", "644", *paths])
+        write_files(remote, folder, texts)
 
-    _on_each(live.spec.nodes, one)
+    on_each(live.spec.nodes, one)
     return commands
 
 
@@ -264,7 +248,7 @@ def _start(
             log = _log(live.layout, node, part)
             start_detached(live.remotes[node.name], argv, log=log)
 
-    _on_each(live.spec.nodes, one)
+    on_each(live.spec.nodes, one)
 
 
 def _await(live: LiveCluster, part: str) -> None:
@@ -300,34 +284,3 @@ def _await(live: LiveCluster, part: str) -> None:
             f"{waits_seconds:g} s:\n{said}",
             hint=f"see {log}",
         )
-
-
-def _end(live: LiveCluster, tag: str) -> list[str]:
-    """End every process of the farm; return where that did not work."""
-    left: list[str] = []
-    grace_seconds = _GRACE_SECONDS * live.layout.dilation
-
-    def one(node: NodeSpec) -> None:
-        remote = live.remotes[node.name]
-        try:
-            end_marked(
-                remote,
-                f"{FARM_VARIABLE}={tag}",
-                grace_seconds=grace_seconds,
-                timeout_seconds=grace_seconds + _ASK_SECONDS * live.layout.dilation,
-            )
-            ports = _ports_of(live, node)
-            taken = wait_until(
-                lambda: listening(remote, ports),
-                ready=lambda found: not found,
-                timeout_seconds=2 * grace_seconds,
-                poll_seconds=_POLL_SECONDS,
-            )
-            if taken:
-                words = ", ".join(map(str, taken))
-                left.append(f"{node.name}: something still listens on port {words}")
-        except BoardclusterError as error:
-            left.append(f"{node.name}: {error.message}")
-
-    _on_each(live.spec.nodes, one)
-    return left

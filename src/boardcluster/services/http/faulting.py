@@ -9,6 +9,7 @@ runs on a node.
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 
 __all__ = [
     "POLL_SECONDS",
+    "await_answers",
     "children_of",
     "kill",
     "link",
@@ -25,17 +27,22 @@ __all__ = [
     "requests_of",
     "start",
     "take_down",
+    "write",
 ]
 
 POLL_SECONDS = 0.02
 
 
-def requests_of(url: str) -> int:
-    """Return how many requests the server has had, or -1 if it does not answer."""
+def requests_of(url: str, pattern: str) -> int:
+    """Return how many requests the server has had, or -1 if it does not answer.
+
+    The pattern finds that number in its answer.
+    """
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
-            return int(answer.read().decode().splitlines()[2].split()[2])
-    except (OSError, ValueError, IndexError):
+            found = re.search(pattern, answer.read().decode())
+            return int(found[1]) if found else -1
+    except (OSError, ValueError):
         return -1
 
 
@@ -80,7 +87,10 @@ def start(argv: list[str], log: str) -> None:
 
 def link(device: str, state: str) -> None:
     """Set a network link up or down."""
-    subprocess.run(["ip", "link", "set", "dev", device, state], check=True)
+    argv = ["ip", "link", "set", "dev", device, state]
+    done = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise OSError(f"`{' '.join(argv)}`: {done.stderr.strip()}")
 
 
 def take_down(device: str, down_seconds: float) -> None:
@@ -101,9 +111,11 @@ def main(asked: dict[str, Any]) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(asked["record"])
     polls = 0
-    first = requests_of(asked["status"])
+    # A server that does not answer yet, as after an earlier fault, has had none of the load.
+    while (first := requests_of(asked["status"], asked["pattern"])) < 0:
+        time.sleep(POLL_SECONDS)
     while True:
-        seen = requests_of(asked["status"])
+        seen = requests_of(asked["status"], asked["pattern"])
         polls += 1
         if seen - first - polls >= asked["after"]:
             break
@@ -118,14 +130,32 @@ def main(asked: dict[str, Any]) -> None:
     else:
         take_down(asked["device"], asked["down_seconds"])
     times["up_unix"] = time.time()
-    while requests_of(asked["status"]) < 0:
+    times["answers_unix"] = await_answers(asked)
+    write(asked["record"], times)
+
+
+def await_answers(asked: dict[str, Any]) -> float:
+    """Wait until the server answers, and goes on to; return since when, by this node's clock."""
+    since = 0.0
+    while not since or time.time() - since < asked["steady_seconds"]:
+        answers = requests_of(asked["status"], asked["pattern"]) >= 0
+        since = (since or time.time()) if answers else 0.0
         time.sleep(POLL_SECONDS)
-    times["answers_unix"] = time.time()
-    with open(asked["record"] + ".partial", "w") as stream:
-        json.dump(times, stream)
-    os.rename(asked["record"] + ".partial", asked["record"])
+    return since
+
+
+def write(record: str, found: dict[str, Any]) -> None:
+    """Write the record down, whole or not at all."""
+    with open(record + ".partial", "w") as stream:
+        json.dump(found, stream)
+    os.rename(record + ".partial", record)
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that a link comes up again
-    main(json.loads(sys.argv[1]))
+    request = json.loads(sys.argv[1])
+    try:
+        main(request)
+    except (OSError, ValueError) as error:
+        write(request["record"], {"error": str(error)})
+        raise

@@ -10,10 +10,12 @@ from typing import Any
 
 from boardcluster.errors import VerificationError
 
-__all__ = ["FarmCounts", "FaultTimes", "LoadResult", "percentile_microseconds", "read_counts",
-           "read_fault", "read_result"]  # fmt: skip
+__all__ = ["FarmCounts", "FaultTimes", "LoadResult", "behind_words", "percentile_microseconds",
+           "read_counts", "read_fault", "read_result"]  # fmt: skip
 
 _HINT = "see the attempt's folder"
+_BEHIND_SHARE = 0.05
+"""A rate that is this much lower than what was asked for is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,22 @@ def percentile_microseconds(histogram: Sequence[tuple[int, int]], share: float) 
         if seen >= rank:
             return float(upper)
     return 0.0
+
+
+def behind_words(loads: Mapping[str, tuple[int, float]]) -> tuple[str, ...]:
+    """Say which loads at a fixed rate came to less than was asked for.
+
+    Args:
+        loads: by the name of the phase, what it came to, and what it was to come to by its rate in
+            the time that it took.
+    """
+    # What is due at random moments is off by the root of its number (Poisson).
+    return tuple(
+        f"{name}: only {100 * done / asked:.0f} % of the rate that was asked for, so its latency "
+        "is that of a service that fell behind"
+        for name, (done, asked) in loads.items()
+        if asked - done > max(_BEHIND_SHARE * asked, 3 * math.sqrt(asked))
+    )
 
 
 def _pairs(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
@@ -175,7 +193,7 @@ def read_counts(text: str) -> FarmCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultTimes:
-    """When a fault came and went, by the clock of the worker that had it."""
+    """When a fault came and went, by the client's clock."""
 
     down_unix: float
     """When its server was taken away."""
@@ -185,16 +203,22 @@ class FaultTimes:
     """When it answered again, on its own node."""
 
 
-def read_fault(text: str) -> FaultTimes:
+def read_fault(text: str, *, ahead_seconds: float = 0.0) -> FaultTimes:
     """Read what ``faulting.py`` wrote.
 
+    Args:
+        text: what it wrote, by the clock of the worker.
+        ahead_seconds: how far that is ahead of the client's.
+
     Raises:
-        VerificationError: it is not whole.
+        VerificationError: it is not whole, or says why there was no fault.
     """
     try:
         row = json.loads(text)
+        if "error" in row:
+            raise VerificationError(f"the fault failed: {row['error']}", hint=_HINT)
         names = ("down_unix", "up_unix", "answers_unix")
-        down, up, answers = (float(row[name]) for name in names)
+        down, up, answers = (float(row[name]) - ahead_seconds for name in names)
     except (ValueError, KeyError, TypeError) as error:
         raise VerificationError(
             f"when the fault came and went cannot be read: {error!r}", hint=_HINT

@@ -411,8 +411,8 @@ def _fetch(builder: _Builder, lock: _Lock) -> str:
     taken from where the package lies: Debian keeps source and package in one folder.
     """
     hint = (
-        f"have a connection and apt's lists on {builder.remote.name} (`sudo apt-get update`; "
-        "Debian, Raspberry Pi OS or Ubuntu)"
+        f"provide a network connection and apt's lists on {builder.remote.name} (`sudo apt-get "
+        "update`; Debian, Raspberry Pi OS or Ubuntu)"
     )
     source = lock.source
     shown = builder.run(
@@ -424,7 +424,7 @@ def _fetch(builder: _Builder, lock: _Lock) -> str:
     if pool is None:
         raise HostError(
             f"HPL cannot be built on {builder.remote.name}: apt does not say where the package "
-            f"{source.package} lies: {shown.text.strip()[:200]!r}",
+            f"{source.package} is: {shown.text.strip()[:200]!r}",
             hint=f"{hint}, {_OTHERWISE}",
         )
     builder.run(
@@ -453,7 +453,7 @@ def _fetch(builder: _Builder, lock: _Lock) -> str:
 
 
 def _compile(builder: _Builder, lock: _Lock) -> None:
-    hint = "run this again; if it fails again, please report what is said here"
+    hint = "run this again; if it fails again, please report this message"
     libraries = f"root/usr/lib/{builder.machine.triplet}"
     for pattern in ("openblas-serial/libopenblas.so.0", "libgfortran.so.5", "libquadmath.so.0"):
         found = f"{libraries}/{pattern}"

@@ -16,9 +16,21 @@ from ipaddress import ip_network
 
 from boardcluster.records import Egress
 
-__all__ = ["FIREWALL_FILE", "render_firewall"]
+__all__ = ["FIREWALL_FILE", "TAKE_BACK", "render_firewall"]
 
 FIREWALL_FILE = "/etc/boardcluster/firewall.nft"
+
+TAKE_BACK = (
+    "read -r boot < /proc/sys/kernel/random/boot_id;"
+    ' for mark in "$1".pending-*; do'
+    ' case $mark in "$1".pending-"$boot"-*) continue;; esac;'
+    ' rm "$mark" 2>/dev/null || continue;'
+    ' if [ -e "$1.former" ]; then mv "$1.former" "$1"; else rm -f "$1"; fi;'
+    ' rm -f "$1.loaded";'
+    " done"
+)
+"""Brings back the rules before those, in the file that is named, that nobody confirmed in the boot
+in which they were loaded: see ``node/guards.py``."""
 
 _TABLE = "inet boardcluster"
 

@@ -97,7 +97,7 @@ class Systemd:
         process = self._processes([daemon.name]).get(daemon.name)
         if process is None:
             raise DaemonError(
-                f"{daemon.name} on {self._remote.name} ended at once", hint=f"see {daemon.log}"
+                f"{daemon.name} on {self._remote.name} ended immediately", hint=f"see {daemon.log}"
             )
         return process
 

@@ -136,8 +136,8 @@ def _confirm_anew(remote: Remote, wanted: Sequence[Resource], root: str) -> None
         raise UnreachableError(
             f"{error.message}; its new firewall lets no new connection in, and is taken back"
             f" {CONFIRM_SECONDS} s after it was loaded",
-            hint="look at ssh_from in [network] of cluster.toml, and at what is between you and"
-            f" {remote.name}",
+            hint="check ssh_from in [network] of cluster.toml, and what is between you and "
+            f"{remote.name}",
         ) from error
 
 

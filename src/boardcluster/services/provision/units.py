@@ -16,7 +16,7 @@ from boardcluster.records import NodeSpec
 from boardcluster.services.daemons import DaemonKind, command_of, daemons_of
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import Layout
-from boardcluster.services.provision.firewall import FIREWALL_FILE
+from boardcluster.services.provision.firewall import FIREWALL_FILE, TAKE_BACK
 
 __all__ = ["FIREWALL_UNIT", "UNITS_FOLDER", "render_firewall_unit", "render_units", "unit_name"]
 
@@ -76,6 +76,7 @@ def unit_name(daemon: str) -> str:
 
 def render_firewall_unit() -> str:
     """Return the unit that loads the firewall before the network comes up."""
+    take_back = TAKE_BACK.replace("$", "$$")  # systemd's own variables begin with one
     return f"""\
 # Written by boardcluster.
 [Unit]
@@ -94,6 +95,8 @@ ReloadPropagatedFrom=nftables.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
+# Rules that waited to be confirmed when the power went are not confirmed by a new start.
+ExecStartPre=/bin/sh -c '{take_back}' sh {FIREWALL_FILE}
 ExecStart=/usr/sbin/nft -f {FIREWALL_FILE}
 ExecReload=/usr/sbin/nft -f {FIREWALL_FILE}
 ExecStop=-/usr/sbin/nft delete table inet boardcluster

@@ -175,7 +175,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
 
 KIND = MeterKind(
     name="logger-csv",
-    summary="CSV file that any other logger writes on this machine",
+    summary="CSV file that another logger writes on this machine",
     coverage=Coverage.WALL,
     accuracy="that of the logger's meter; give what its data sheet says",
     options=(
@@ -187,7 +187,7 @@ KIND = MeterKind(
         Option(
             name="zone", help="time zone of times that give none: local, UTC, ...", default="UTC"
         ),
-        Option(name="skew_seconds", help="how far the logger's clock is ahead", default="0"),
+        Option(name="skew_seconds", help="by how much the logger's clock is ahead", default="0"),
         Option(name="delimiter", help="between cells; or tab", default=","),
         Option(name="decimal", help="point or comma", default="point"),
         Option(name="coverage", help="wall, node, board, package, port", default="wall"),

@@ -100,8 +100,8 @@ class _PoeMeter(Meter):
             self._session = None
             raise MeterError(
                 f"{where} did not answer within {_TIMEOUT_SECONDS:g} s",
-                hint="a switch does not answer a wrong community; check it, and what the switch "
-                "allows this machine to see",
+                hint="a switch does not answer if the community is wrong; check it, and what the "
+                "switch lets this machine see",
             ) from error
         except self._library.SnmpAuthError as error:
             self._session = None
@@ -170,7 +170,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
 
 KIND = MeterKind(
     name="poe-snmp",
-    summary="PoE switch by SNMP v2c or v3: what all its ports deliver, or chosen ones",
+    summary="PoE switch by SNMP v2c or v3: power of all its ports, or of chosen ones",
     coverage=Coverage.PORT,
     accuracy="none stated in RFC 3621, which gives whole watts; give what the switch's data sheet "
     "says",

@@ -99,7 +99,7 @@ KIND = MeterKind(
         Option(name="channel", help="number of its meter, from 0", default="0"),
         Option(name="user", help="user name, if it requires a password", default="admin"),
         *secret_options("password", "its password"),
-        Option(name="accuracy_percent", help="that its calibration reached", default=""),
+        Option(name="accuracy_percent", help="as reached by its calibration", default=""),
     ),
     open=_open,
 )

@@ -15,6 +15,7 @@ let about = { control: false, workloads: [] };
 let source = null;
 let heard = 0;
 let lost = false;
+put(link, "connecting");  // not in the page itself: without JavaScript nothing does
 
 function pageOf(hash) {
   const [name, ...rest] = hash.replace(/^#/, "").split("/");

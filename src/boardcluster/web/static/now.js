@@ -169,7 +169,7 @@ function tileOf(row) {
 function showDaemons(tile, row) {
   const down = row.daemons.some((daemon) => !daemon.up);
   tile.element.classList.toggle("down", down || Boolean(row.error));
-  const words = row.error ? row.error : row.silent ? "It has said nothing for some seconds." : "";
+  const words = row.error ? row.error : row.silent ? "It has not reported for some seconds." : "";
   put(tile.message, words);
   tile.message.hidden = !words;
   const text = JSON.stringify(row.daemons);
@@ -336,11 +336,11 @@ export function tick() {
   if (!view?.elapsed || !campaign?.now) return;
   const elapsed = (Date.now() - new Date(campaign.now.started_utc).getTime()) / 1000;
   const usual = campaign.now.typical_seconds;
-  put(view.elapsed, `${lasting(elapsed)} since it began preparing${usual ? `; such a run usually takes ${lasting(usual)}` : ""}.`);
+  put(view.elapsed, `${lasting(elapsed)} since preparation began${usual ? `; such a run usually takes ${lasting(usual)}` : ""}.`);
 }
 
 function idleTitle() {
-  if (state.phase === "up") return state.driver ? `boardcluster ${state.driver} is at work` : "Nothing is running";
+  if (state.phase === "up") return state.driver ? `boardcluster ${state.driver} is running` : "Nothing is running";
   return { starting: "The cluster is starting", dead: "The cluster has died", down: state.nodes.length || state.cluster ? "The cluster is down" : "No cluster here" }[state.phase] ?? "Nothing is running";
 }
 
@@ -348,7 +348,7 @@ function idleWords() {
   if (state.phase === "dead") return [el("p", {}, state.why), el("p", {}, el("code", {}, "boardcluster down"), " cleans up.")];
   if (state.phase === "starting") return [el("p", {}, "Its nodes appear here once their daemons are up.")];
   if (state.phase !== "up") return [el("p", {}, state.cluster ? "Its stored runs are under Before. To bring it up:" : "This page shows what the store holds: see Before. To make a cluster on this machine:"), el("p", {}, el("code", {}, state.cluster ? "boardcluster up" : "boardcluster demo"))];
-  if (state.driver) return [el("p", {}, "The run that it prepares appears here.")];
+  if (state.driver) return [el("p", {}, "The run that it is preparing will appear here.")];
   return [el("p", {}, "The cluster is up and idle. The next run appears here by itself.")];
 }
 
@@ -369,7 +369,7 @@ function showParts() {
       el("div", { class: "bar", role: "progressbar", "aria-label": part.name, "aria-valuemin": "0", "aria-valuemax": String(part.total), "aria-valuenow": String(part.done) },
         el("i", { class: `f${place % 8}`, css: { width: `${(100 * part.done) / Math.max(1, part.total)}%` } })))));
     const busy = Object.entries(engine.nodes).filter(([, running]) => running).map(([node, running]) => `${node} ${running}`);
-    put(view.tasks, busy.length ? `Tasks that run now: ${busy.join(", ")}.` : "No task runs at this moment.");
+    put(view.tasks, busy.length ? `Running tasks: ${busy.join(", ")}.` : "No task is running at the moment.");
   }
   view.lanes.hidden = engine.tasks.length === 0;
   drawLanes();

@@ -20,7 +20,7 @@ const post = (path, document) => ask(path, {
 
 export function show(main, about) {
   if (!about.control) {
-    fill(main, el("h1", {}, "Start and stop work"), el("div", { class: "card empty" }, el("p", {}, "This dashboard only shows. To start and stop work from the page, end it and start it with:"), el("p", {}, el("code", {}, "boardcluster dashboard --control"))));
+    fill(main, el("h1", {}, "Start and stop work"), el("div", { class: "card empty" }, el("p", {}, "This dashboard is read-only. To start and stop work from the page, restart it with:"), el("p", {}, el("code", {}, "boardcluster dashboard --control"))));
     return null;
   }
   const again = JSON.parse(sessionStorage.getItem("boardcluster-repeat") ?? "null");
@@ -72,7 +72,7 @@ export function show(main, about) {
       await post("/api/start", asked);
       fill(out, el("div", { class: "card" }, el("h2", {}, "Started"), el("p", {}, "It appears under ", el("a", { href: "#now" }, "Now"), " in a few seconds.")));
       follow(out);
-    } catch (error) { fill(out, el("div", { class: "card" }, el("h2", {}, "It was not started"), el("p", {}, error.message))); }
+    } catch (error) { fill(out, el("div", { class: "card" }, el("h2", {}, "Not started"), el("p", {}, error.message))); }
   }
 
   async function stop() {
@@ -102,7 +102,7 @@ async function follow(out) {
 }
 
 function predicted(found) {
-  if (!found || !found.known_runs) return "How long it takes cannot be predicted yet: nothing like it was measured.";
+  if (!found || !found.known_runs) return "How long it takes cannot be predicted yet: nothing like it has been measured.";
   const { median, interval } = found.seconds;
   const words = `It takes about ${lasting(median)} of measured time, likely ${lasting(interval.low)} to ${lasting(interval.high)}`;
   return found.unknown.length ? `${words}, and the time of what is not known: ${found.unknown[0]}.` : `${words}.`;

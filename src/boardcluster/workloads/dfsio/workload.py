@@ -46,7 +46,7 @@ class _Dfsio(Workload):
     input_kind = InputKind.FILES
     parameters: Mapping[str, Parameter] = {
         "files": number_parameter(
-            "Number of files, and so of tasks, that share the size equally.",
+            "Number of files, and so of tasks; they share the size equally.",
             default=4,
             least=1,
             most=10_000,

@@ -53,11 +53,12 @@ class _Grep(Workload):
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind = InputKind.TEXT
     variants = BOTH_VARIANTS
+    work_parameters = ("pattern",)
     parameters: Mapping[str, Parameter] = {
         "pattern": Parameter(
             default="ATL",
             allowed=ALLOWED,
-            meaning="The regular expression that is searched for.",
+            meaning="The regular expression to search for.",
             is_allowed=is_pattern,
         ),
         "form": FORM,

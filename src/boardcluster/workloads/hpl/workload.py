@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import HostError
@@ -13,7 +14,6 @@ from boardcluster.foreign import start_of
 from boardcluster.records import Engine
 from boardcluster.services.linpack import BUILD_TOOLS, Linpack, have_linpack
 from boardcluster.services.mpi import mpirun_command
-from boardcluster.services.operation import LiveCluster
 from boardcluster.workloads.base import (
     Context,
     InputKind,
@@ -47,6 +47,9 @@ from boardcluster.workloads.hpl.search import (
     second_n,
 )
 
+if TYPE_CHECKING:
+    from boardcluster.services.operation import LiveCluster
+
 __all__ = ["WORKLOAD"]
 
 _PHASE = "solve"
@@ -61,6 +64,7 @@ class _Hpl(Workload):
     name = "hpl"
     engines = (Engine.MPI,)
     input_kind = InputKind.MATRIX
+    work_parameters = ("memory_share",)
     parameters: Mapping[str, Parameter] = {
         "nb": number_parameter(
             "order of the blocks; 0 takes the search's, or 128 without one; 32 was best on a "
@@ -153,7 +157,7 @@ class _Hpl(Workload):
         first = self._several(context, spec, FIRST_N, [planned.nb], [(planned.p, planned.q)])
         n = second_n(tried, gflops=first[0][3], most=planned.n)
         context.progress(
-            f"HPL: searching among {len(tried.nbs)} NB and {len(tried.grids)} grids with N {n}",
+            f"HPL: trying {len(tried.nbs)} NB and {len(tried.grids)} grids with N {n}",
             0,
             0,
         )
@@ -273,7 +277,7 @@ def _same_path(found: Sequence[Linpack]) -> str:
     paths = {each.xhpl for each in found}
     if len(paths) > 1:
         raise HostError(
-            f"HPL lies in different folders on the workers: {', '.join(sorted(paths))}",
+            f"HPL is in different folders on the workers: {', '.join(sorted(paths))}",
             hint="give all workers the same folder in cluster.toml and the same system, or set "
             "hpl.binary to the path of an xhpl that is on every worker",
         )

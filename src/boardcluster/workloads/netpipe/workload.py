@@ -67,6 +67,7 @@ class _NetPipe(Workload):
     name = "netpipe"
     engines = (Engine.MPI,)
     input_kind = InputKind.NOTHING
+    work_parameters = ("largest_bytes", "repeats")
     parameters: Mapping[str, Parameter] = {
         "transport": Parameter(
             default=_TCP,

@@ -53,15 +53,16 @@ class _Pi(Workload):
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind = InputKind.NOTHING
     variants = BOTH_VARIANTS
+    work_parameters = ("maps", "samples")
     parameters: Mapping[str, Parameter] = {
         "maps": number_parameter(
-            "Number of map tasks, or of Spark's partitions.", default=8, least=1, most=_MOST_TASKS
+            "Number of map tasks or Spark partitions.", default=8, least=1, most=_MOST_TASKS
         ),
         "samples": number_parameter(
-            "Points of each map or partition.", default=1_000_000, least=1, most=_MOST_SAMPLES
+            "Points per map or partition.", default=1_000_000, least=1, most=_MOST_SAMPLES
         ),
         "seed": number_parameter(
-            "Start of Spark's random numbers; Hadoop's points are always the same.",
+            "Seed of Spark's random numbers; Hadoop's points are always the same.",
             default=1,
             least=0,
             most=_MOST_SEED,

@@ -40,7 +40,7 @@ class _TeraGen(TeraWorkload):
     counted = "maps"
     variants = BOTH_VARIANTS
     parameters: Mapping[str, Parameter] = {
-        "maps": count_parameter("How many tasks, and so files, the rows are divided among.")
+        "maps": count_parameter("Number of tasks, and so of files, that share the rows.")
     }
 
     def need(self, spec: JobSpec) -> Need:

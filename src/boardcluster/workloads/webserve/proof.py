@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boardcluster.errors import VerificationError
+from boardcluster.errors import MeasuringLimitError, VerificationError
 from boardcluster.records import PlannedFault, Verification
 from boardcluster.services.http.result import (
     FarmCounts,
     FaultTimes,
     LoadResult,
+    behind_words,
     percentile_microseconds,
     read_counts,
     read_fault,
@@ -31,8 +32,8 @@ _BUSY_SHARE = 0.9
 _NULL_LEAD = 1.25
 """So many times what the farm serves, the client must make of a server that does nothing."""
 
-_SKEW_SECONDS = 60.0
-"""So much the clocks of two nodes may differ, so that a fault still belongs to its phase."""
+_SKEW_SECONDS = 2.0
+"""So much before or after its phase a fault may seem to come: clocks are compared after the run."""
 
 _PERCENTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 _HINT = "see the attempt's folder"
@@ -67,6 +68,8 @@ class FarmRun:
     """What happened to the last of them."""
     fault_texts: Mapping[str, str]
     """By phase, what the fault wrote down; empty texts where it never ended."""
+    fault_ahead_seconds: float
+    """How far the clock that it wrote down is ahead of the client's."""
     results: Mapping[str, str]
     """By phase, what the client wrote."""
     requests: Mapping[str, int]
@@ -83,8 +86,9 @@ def prove(run: FarmRun) -> Proof:
     """Hold everything against everything else.
 
     Raises:
-        VerificationError: a body is wrong, counts differ, a request failed without a fault, or the
-            client held the farm back; says which and where.
+        VerificationError: a body is wrong, counts differ, or a request failed without a fault; says
+            which and where.
+        MeasuringLimitError: the client may have held the farm back.
     """
     results = {name: read_result(text, phase=name) for name, text in run.results.items()}
     for name, result in results.items():
@@ -112,6 +116,13 @@ def prove(run: FarmRun) -> Proof:
         ),
         output_bytes=results["saturation"].body_bytes,
         figures=figures,
+        remarks=behind_words(
+            {
+                name: (results[name].good, results[name].rate * results[name].seconds)
+                for name in map(load_name, SHARES)
+                if name in results and name not in run.fault_texts
+            }
+        ),
     )
 
 
@@ -124,10 +135,14 @@ def _check_bodies(run: FarmRun, name: str, result: LoadResult) -> None:
         )
     if result.failed and name not in run.fault_texts:
         kinds = ", ".join(f"{count} {kind}" for kind, count in result.errors.items() if count)
+        slower = bool(result.rate) and result.errors["timeout"] == result.failed
         raise VerificationError(
             f"{name}: {result.failed} of {result.requests} requests failed ({kinds}); first "
             f"{result.first_error}",
-            hint="see the servers' logs under the cluster's folder, nodes/*/logs/http-*.log",
+            hint="the farm has become slower since its rate was measured: has the machine other "
+            "work?"
+            if slower
+            else "see the servers' logs under the cluster's folder, nodes/*/logs/http-*.log",
         )
     asked = run.requests.get(name, result.requests)
     if result.requests != asked:
@@ -185,7 +200,7 @@ def _check_client(results: Mapping[str, LoadResult]) -> None:
     """Refuse a result of the client instead of the farm's."""
     most, null = results["saturation"], results["null server"]
     if null.requests_per_second < _NULL_LEAD * most.requests_per_second:
-        raise VerificationError(
+        raise MeasuringLimitError(
             f"the client may be what limits the farm: it makes {null.requests_per_second:.0f} "
             f"requests per second of a server that does nothing, and the farm serves "
             f"{most.requests_per_second:.0f}",
@@ -194,7 +209,7 @@ def _check_client(results: Mapping[str, LoadResult]) -> None:
         )
     for name in ("saturation", *map(load_name, SHARES)):
         if name in results and results[name].cpu_share > _BUSY_SHARE:
-            raise VerificationError(
+            raise MeasuringLimitError(
                 f"{name}: the client took {results[name].cpu_share:.2f} of a core, so the rate may "
                 "be the most that it can make",
                 hint="use a faster master, or more costly pages (webserve.computed_percent, "
@@ -239,7 +254,7 @@ def _fault_figures(run: FarmRun, results: Mapping[str, LoadResult]) -> dict[str,
                 hint="set a larger webserve.requests and webserve.seconds, or a smaller "
                 "webserve.down_seconds",
             )
-        times, result = read_fault(text), results[name]
+        times, result = read_fault(text, ahead_seconds=run.fault_ahead_seconds), results[name]
         late = times.down_unix - result.began_unix
         if not -_SKEW_SECONDS <= late <= result.seconds + _SKEW_SECONDS:
             raise VerificationError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -34,6 +33,7 @@ from boardcluster.workloads.base import (
     Workload,
     number_parameter,
 )
+from boardcluster.workloads.under_load import aside_phase, fault_beside, read_faults
 from boardcluster.workloads.webserve.pages import COPIES, Page, pages_of, write_pages
 from boardcluster.workloads.webserve.proof import SHARES, FarmRun, load_name, prove
 
@@ -43,7 +43,11 @@ _KIB = 1000
 _LARGEST_LEAST, _LARGEST_MOST = _KIB, 1 << 36
 _RESULT = "result.json"
 _PACKAGE = "boardcluster.services.http"
-_TIMEOUT_SECONDS = 5.0
+_SERVED = r"(\d+) *\n *Reading"
+"""Where nginx's stub_status says how many requests it has had."""
+_TIMEOUT_SECONDS, _LOST_SECONDS = 30.0, 5.0
+"""So long the client waits for an answer: without a fault a late one is latency, and only one that
+never comes fails; with a fault the second is what a user has patience for."""
 _OPEN_CONNECTIONS = 1024
 """Of an open loop: enough for many seconds in which nothing is answered."""
 _WARM_SHARE = 10
@@ -51,6 +55,7 @@ _DIRECT_SHARE = 4
 """One of so many requests warms up, or is made for comparison."""
 _FAULT_SHARE = 50
 """Percent of what the farm serves at most, at which the fault is looked at in an open loop."""
+_FAULT_PHASE = load_name(_FAULT_SHARE)
 
 
 def _is_size(text: str) -> bool:
@@ -94,6 +99,7 @@ class _WebServe(Workload):
     engines = (Engine.HTTP,)
     input_kind = InputKind.NOTHING
     faults = (PlannedFault.NONE, PlannedFault.KILL, PlannedFault.LINK)
+    work_parameters = ("requests", "computed_percent", "rounds", "largest_page")
     parameters: Mapping[str, Parameter] = {
         "requests": number_parameter(
             "requests that are timed, as fast as the farm answers them; their time is the result",
@@ -184,13 +190,9 @@ class _WebServe(Workload):
 
     def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         asked, live = _asked(job.spec), context.live
-        worker = live.spec.workers[-1]
-        faults: dict[str, str] = {}
-        for name in (
-            () if job.spec.fault is PlannedFault.NONE else ("saturation", load_name(_FAULT_SHARE))
-        ):
-            record = _fault_record(farm_folder(live.layout, worker), name)
-            faults[name] = live.remotes[worker.name].run(["cat", record], check=False).text
+        folder = farm_folder(live.layout, live.spec.workers[-1])
+        records = {name: _fault_record(folder, name) for name in ("saturation", _FAULT_PHASE)}
+        faults, ahead = read_faults(live, job.spec, records)
         return prove(
             FarmRun(
                 pages=asked.pages,
@@ -198,6 +200,7 @@ class _WebServe(Workload):
                 workers=tuple(worker.name for worker in live.spec.workers),
                 fault=job.spec.fault,
                 fault_texts=faults,
+                fault_ahead_seconds=ahead,
                 results={
                     name: start_of(outcome.results[_RESULT])
                     for name, outcome in outcomes.items()
@@ -284,9 +287,11 @@ class _Phases:
 
     def _run(self, name: str, targets: tuple[str, ...], *options: str) -> tuple[str, ...]:
         dilation = self._live.layout.dilation
+        is_whole = self._spec.fault is PlannedFault.NONE
+        patience_seconds = _TIMEOUT_SECONDS if is_whole else _LOST_SECONDS
         return (
             *(self._client, "run", f"plan={self._folder}/plan", f"out={_RESULT}"),
-            *(f"seed={_seed(name)}", f"timeout={_TIMEOUT_SECONDS * dilation:g}"),
+            *(f"seed={_seed(name)}", f"timeout={patience_seconds * dilation:g}"),
             *options,
             *(f"target={target}" for target in targets),
         )
@@ -307,6 +312,7 @@ class _Phases:
             name=name,
             command=self._run(name, targets or self._balancer, *options),
             servers=self._fault(name, after=after, delay_seconds=0) if fault else (),
+            servers_as_root=self._spec.fault is PlannedFault.LINK,
             results=(_RESULT,),
             yarn=False,
             aside=aside,
@@ -324,6 +330,7 @@ class _Phases:
             name=name,
             command=self._run(name, self._balancer, *options),
             servers=self._fault(name, after=1, delay_seconds=seconds / 4),
+            servers_as_root=self._spec.fault is PlannedFault.LINK,
             results=(_RESULT,),
             yarn=False,
             aside=True,
@@ -353,35 +360,26 @@ class _Phases:
             for worker in self._live.spec.workers
         ]
         program = node_program("counting", package=_PACKAGE)
-        return Phase(
-            name=name,
-            command=("python3", "-I", "-S", "-c", program, self._folder, *urls),
-            yarn=False,
-            aside=True,
-            outside=True,
-        )
+        return aside_phase(name, program, self._folder, *urls)
 
     def _fault(
         self, phase: str, *, after: int, delay_seconds: float
     ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        if self._spec.fault is PlannedFault.NONE:
-            return ()
         layout, worker = self._live.layout, self._live.spec.workers[-1]
         folder = farm_folder(layout, worker)
         asked = {
-            "kind": self._spec.fault.value,
             "after": after,
             "delay_seconds": delay_seconds,
             "down_seconds": self._asked.down_seconds * layout.dilation,
+            "steady_seconds": 0,
             "status": f"http://{target_of(layout, worker, 'http-server')}/status",
+            "pattern": _SERVED,
             "pid_file": f"{folder}/nginx.pid",
             "command": f"{folder}/command.json",
             "log": layout.folder(worker, "logs", "http-server.log"),
-            "device": "eth0",
             "record": _fault_record(folder, phase),
         }
-        program = node_program("faulting", package=_PACKAGE)
-        return ((worker.name, ("python3", "-I", "-S", "-c", program, json.dumps(asked))),)
+        return fault_beside(self._live, self._spec, asked)
 
 
 WORKLOAD = _WebServe()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Sequence
+import stat
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +89,24 @@ def test_a_file_system_that_cannot_be_made_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_top_of_a_disk_stays_roots_and_what_is_in_it_is_the_users(tmp_path: Path) -> None:
+    """Whoever owns the top can exchange what root keeps in it, such as GlusterFS's folder."""
+    (tmp_path / "data").mkdir()
+
+    def give() -> None:
+        subprocess.run(["sh", "-c", disks._OWNED, str(tmp_path), "61000"], check=True)
+
+    give()
+
+    top = tmp_path.stat()
+    assert (top.st_uid, top.st_gid, stat.S_IMODE(top.st_mode)) == (0, 61000, 0o1775)
+    assert (tmp_path / "data").stat().st_uid == 61000
+    (tmp_path / "gluster").mkdir()
+    give()
+    assert (tmp_path / "gluster").stat().st_uid == 0
+
+
 @pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="needs mkfs.ext4")
 def test_a_new_disk_takes_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(argv: Sequence[str], **options: Any) -> Completed:
@@ -135,3 +156,50 @@ def test_what_was_attached_but_not_mounted_is_detached(tmp_path: Path, programs:
     look, *detached = programs.ran
     assert look[-1] == str(image)
     assert detached == [("losetup", "--detach", f"/dev/loop{number}") for number in (4, 5)]
+
+
+def link_to_file_beside(place: Path) -> None:
+    beside = place.with_name("another's")
+    beside.write_text("7:0")
+    place.symlink_to(beside)
+
+
+def second_name_of_file_beside(place: Path) -> None:
+    beside = place.with_name("another's")
+    beside.write_text("7:0")
+    place.hardlink_to(beside)
+
+
+def file_of_another_user(place: Path) -> None:
+    place.write_text("7:0")
+    os.chown(place, 61000, 61000)
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        os.mkfifo,
+        os.mkdir,
+        link_to_file_beside,
+        second_name_of_file_beside,
+        pytest.param(
+            file_of_another_user,
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away"),
+        ),
+    ],
+)
+def test_what_a_job_left_under_the_names_of_a_disk_is_ignored(
+    tmp_path: Path, programs: Programs, leave: Callable[[Path], None]
+) -> None:
+    """A pipe would never be read to its end, and a link may lead to another program's image."""
+    folder = tmp_path / "worker1"
+    folder.mkdir()
+    leave(folder / "disk.device")
+    leave(folder / "disk.img")
+
+    assert device_of(folder) == ""
+    assert noted_devices(tmp_path) == {}
+    forget_device(folder)
+    detach_leftovers(tmp_path)
+    assert programs.ran == []
+    assert os.path.lexists(folder / "disk.device")

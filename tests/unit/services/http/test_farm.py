@@ -1,40 +1,16 @@
 """What a farm refuses before it starts anything, on nodes that fail on whatever else is asked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.services.looked_at import STATE, LookedAt, looked_at
 
-from boardcluster.cluster.state import LiveState
 from boardcluster.errors import AddressError, HostError, RemoteError
-from boardcluster.remote.fake import FakeRemote
-from boardcluster.remote.gate import Completed
 from boardcluster.services.http.farm import put_pages, serving, target_of
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
-
-STATE = LiveState(
-    identity="i", boot_id="b", phase="up", own_user=False, subnet="198.18.7.0/24", kind="emulated"
-)
-
-
-class Node(FakeRemote):
-    """Says what it lacks when it is looked at."""
-
-    lacks: tuple[str, ...] = ()
-
-    def run(self, argv: Sequence[str], **options: Any) -> Completed:
-        if tuple(argv[:2]) == ("sh", "-c") and argv[3] == "look":
-            said = "".join(f"lacks {name}\n" for name in self.lacks if name in argv[4:])
-            return Completed(
-                argv=tuple(argv),
-                returncode=0,
-                stdout=said.encode(),
-                stderr=b"",
-                duration_seconds=0.0,
-            )
-        return super().run(argv, **options)
 
 
 @pytest.fixture
@@ -42,14 +18,8 @@ def live(
     make_spec: Callable[..., Any], make_layout: Callable[..., Layout], tmp_path: Path
 ) -> LiveCluster:
     layout = make_layout(make_spec(workers=2))
-    remotes = {node.name: Node(node.name) for node in layout.spec.nodes}
+    remotes = {node.name: LookedAt(node.name) for node in layout.spec.nodes}
     return LiveCluster(home=tmp_path, state=STATE, layout=layout, remotes=remotes)
-
-
-def node(live: LiveCluster, name: str) -> Node:
-    found = live.remotes[name]
-    assert isinstance(found, Node)
-    return found
 
 
 def start(live: LiveCluster) -> None:
@@ -58,8 +28,11 @@ def start(live: LiveCluster) -> None:
 
 
 def test_missing_packages_are_named_with_their_nodes_and_the_command(live: LiveCluster) -> None:
-    node(live, "worker2").lacks = ("/usr/sbin/nginx",)
-    node(live, "master").lacks = ("/usr/sbin/haproxy", "/usr/sbin/nginx")
+    looked_at(live, "worker2").says = ("lacks /usr/sbin/nginx",)
+    looked_at(live, "master").says = (
+        "lacks /usr/sbin/haproxy",
+        "lacks /usr/sbin/nginx",
+    )
 
     with pytest.raises(HostError) as caught:
         start(live)
@@ -72,8 +45,8 @@ def test_missing_packages_are_named_with_their_nodes_and_the_command(live: LiveC
 
 
 def test_a_port_in_use_is_named_before_anything_starts(live: LiveCluster) -> None:
-    node(live, "master").tell_node_agent("listening", [])
-    node(live, "worker1").tell_node_agent("listening", [8001])
+    looked_at(live, "master").tell_node_agent("listening", [])
+    looked_at(live, "worker1").tell_node_agent("listening", [8001])
 
     with pytest.raises(AddressError, match=r"on node worker1 another program .* port 8001"):
         start(live)
@@ -84,7 +57,7 @@ def test_faults_of_earlier_runs_are_removed_and_what_stays_is_looked_for_where_i
 ) -> None:
     wanted = {"master": [8000, 8002], "worker1": [8001], "worker2": [8001]}
     for name in wanted:
-        remote, folder = node(live, name), f"/nodes/{name}/http"
+        remote, folder = looked_at(live, name), f"/nodes/{name}/http"
         remote.tell_node_agent("listening", [])
         remote.tell_node_agent("end_marked", None)
         remote.tell("sh", "-c", 'rm -f "$0"/fault-*.json', folder)
@@ -99,10 +72,9 @@ def test_faults_of_earlier_runs_are_removed_and_what_stays_is_looked_for_where_i
         start(live)
 
     for name, ports in wanted.items():
-        assert ("sh", "-c", 'rm -f "$0"/fault-*.json', f"/nodes/{name}/http") in node(
-            live, name
-        ).calls
-        asked = [row["ports"] for row in node(live, name).requests if row["do"] == "listening"]
+        removed = ("sh", "-c", 'rm -f "$0"/fault-*.json', f"/nodes/{name}/http")
+        assert removed in looked_at(live, name).calls
+        asked = [row["ports"] for row in looked_at(live, name).requests if row["do"] == "listening"]
         assert asked == [ports, ports]  # before and after
 
 
@@ -110,11 +82,11 @@ def test_pages_that_are_there_are_not_copied_again(live: LiveCluster, tmp_path: 
     pages = tmp_path / "pages"
     pages.mkdir()
     for name in live.remotes:
-        node(live, name).tell("cat", f"/nodes/{name}/http/digest", stdout="d\n")
+        looked_at(live, name).tell("cat", f"/nodes/{name}/http/digest", stdout="d\n")
 
     put_pages(live, pages, digest="d")
 
-    assert {call[0] for name in live.remotes for call in node(live, name).calls} == {"cat"}
+    assert {call[0] for name in live.remotes for call in looked_at(live, name).calls} == {"cat"}
 
 
 def test_the_digest_of_the_pages_is_written_when_they_are_all_there(
@@ -125,7 +97,7 @@ def test_the_digest_of_the_pages_is_written_when_they_are_all_there(
     for name in ("digest", "plan"):
         (pages / name).write_text("d")
     for name in live.remotes:
-        folder, remote = f"/nodes/{name}/http", node(live, name)
+        folder, remote = f"/nodes/{name}/http", looked_at(live, name)
         remote.tell("cat", f"{folder}/digest", returncode=1)
         remote.tell("rm", "-rf", folder)
         remote.tell("mkdir", "-p", folder)
@@ -135,8 +107,8 @@ def test_the_digest_of_the_pages_is_written_when_they_are_all_there(
     put_pages(live, pages, digest="d")
 
     for name in live.remotes:
-        assert list(node(live, name).files) == [f"/nodes/{name}/http/plan"]
-        assert node(live, name).calls[-1][-1] == f"/nodes/{name}/http/digest"
+        assert list(looked_at(live, name).files) == [f"/nodes/{name}/http/plan"]
+        assert looked_at(live, name).calls[-1][-1] == f"/nodes/{name}/http/digest"
 
 
 def test_a_part_of_the_farm_is_found_at_its_nodes_own_address(live: LiveCluster) -> None:

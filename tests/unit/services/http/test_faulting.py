@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from boardcluster.errors import VerificationError
 from boardcluster.services.http import faulting
+from boardcluster.services.http.result import read_fault
 
 
 def ended(*_: object) -> None:
@@ -21,7 +24,7 @@ def ended(*_: object) -> None:
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
     """A server that has had enough requests at once, and a fault of the kind given."""
-    monkeypatch.setattr(faulting, "requests_of", lambda _: 0)
+    monkeypatch.setattr(faulting, "requests_of", lambda *_: 0)
     command = tmp_path / "command.json"
     command.write_text('["nginx"]')
 
@@ -31,7 +34,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], di
             "after": -10,
             "delay_seconds": 0,
             "down_seconds": 3600,
+            "steady_seconds": 0,
             "status": "",
+            "pattern": "",
             "pid_file": "nginx.pid",
             "command": str(command),
             "log": "log",
@@ -88,3 +93,32 @@ def test_a_link_comes_up_again_whenever_the_fault_is_ended(
 
     assert states == [("down", False), ("up", True)]
     assert signal.getsignal(signal.SIGTERM) == former
+
+
+def test_a_fault_that_fails_writes_down_why(
+    asked: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    request = asked("link") | {"command": str(tmp_path / "none.json")}
+    argv = [sys.executable, faulting.__file__, json.dumps(request)]
+
+    assert subprocess.run(argv, capture_output=True, check=False).returncode != 0
+
+    with pytest.raises(VerificationError, match=r"the fault failed: .*none\.json"):
+        read_fault((tmp_path / "fault.json").read_text())
+
+
+def test_a_server_that_answers_and_is_away_again_is_not_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So does a database whose link is back, until it finds that the group has dropped it."""
+    answers = [5, 5, -1, *[5] * 50]
+    clock = iter(range(100))
+    monkeypatch.setattr(faulting, "requests_of", lambda *_: answers.pop(0))
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "time", lambda: float(next(clock)))
+    asked = {"status": "", "pattern": "", "steady_seconds": 5.0}
+
+    since = faulting.await_answers(asked)
+
+    assert since > 2  # that it was away is not counted as an answer
+    assert len(answers) < 48

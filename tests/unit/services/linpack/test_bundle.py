@@ -187,7 +187,7 @@ def test_boards_of_another_kind_build_it_once_themselves(here: Machine, tmp_path
     [
         ("gcc", "it needs a C compiler: gcc: not found", "apt-get install -y gcc libc6-dev"),
         ("apt-get", "apt does not know the package hpcc: gcc: not found", "sudo apt-get update"),
-        ("apt-helper", "hpcc_1.5.0.orig.tar.gz cannot be fetched", "have a connection"),
+        ("apt-helper", "hpcc_1.5.0.orig.tar.gz cannot be fetched", "provide a network connection"),
         ("tar -xzf", "the archive cannot be unpacked", "hpl.binary to hpcc"),
     ],
 )

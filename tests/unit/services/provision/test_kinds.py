@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import uuid
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from tests.unit.services.provision.board import HOSTS, Board
 
 from boardcluster.records import Egress
-from boardcluster.services.provision.node import files, guards
+from boardcluster.services.provision.firewall import TAKE_BACK
+from boardcluster.services.provision.node import files, guards, system
 from boardcluster.services.provision.node.owners import FolderKind
 from boardcluster.services.provision.resources import (
     File,
@@ -156,7 +158,7 @@ def test_what_is_in_the_way_is_left_alone(board: Board) -> None:
 def test_a_link_leads_to_the_first_target_that_is_there(board: Board) -> None:
     java = Symlink(path="/opt/java", targets=("/usr/lib/jvm/17", "/usr/lib/jvm/21"))
     assert board.words("plan", [java]) == ["links /opt/java to /usr/lib/jvm/17"]
-    assert "/usr/lib/jvm/17 is missing, to which /opt/java should lead" in board.error(
+    assert "/usr/lib/jvm/17, to which /opt/java should point, is missing" in board.error(
         "apply", [java]
     )
     (board.root / "usr/lib/jvm/21").mkdir(parents=True)
@@ -238,7 +240,7 @@ def test_more_packages_can_follow(board: Board) -> None:
     before = board.snapshot()
     board.words("apply", [Packages(wanted=(("rsync",),))])
     assert board.words("apply", [Packages(wanted=(("rsync",), ("nftables",)))]) == [
-        "installs nftables, and what they need"
+        "installs nftables and their dependencies"
     ]
     assert board.words("apply", [Packages(wanted=(("chrony",),))])
     board.words("uninstall", keep_data=False)
@@ -278,7 +280,7 @@ def test_a_user_with_rights_is_not_taken_for_ours(
     board.groups["boardcluster"] = SimpleNamespace(gr_name="boardcluster", gr_mem=[])
     if group:
         board.groups[group] = SimpleNamespace(gr_name=group, gr_mem=["boardcluster"])
-    assert "and is not only for services" in board.error("apply", [USER])
+    assert "and is not just a service account" in board.error("apply", [USER])
 
 
 def test_a_service_user_that_was_there_stays(board: Board) -> None:
@@ -347,7 +349,7 @@ def test_a_folder_that_others_could_replace_is_refused(mode: int, board: Board) 
         pytest.skip("the group of who tests is not root's")
     parent.chmod(mode)
     wanted = Folder(path="/srv/shared/disk", owner=ME, mode=0o700)
-    assert "others than root may change /srv/shared" in board.error("plan", [wanted])
+    assert "other than root may change /srv/shared" in board.error("plan", [wanted])
     parent.chmod(0o755)
     assert board.words("apply", [wanted])
 
@@ -358,10 +360,10 @@ def test_a_folder_below_one_of_a_user_is_refused(board: Board) -> None:
     parent.mkdir(parents=True)
     os.chown(parent, 1001, 0)
     wanted = Folder(path="/srv/theirs/disk", owner=ME)
-    assert "others than root may change /srv/theirs" in board.error("plan", [wanted])
+    assert "other than root may change /srv/theirs" in board.error("plan", [wanted])
     (board.root / "srv/link").symlink_to(parent)
     wanted = replace(wanted, path="/srv/link/disk")
-    assert "others than root may change /srv/link" in board.error("plan", [wanted])
+    assert "other than root may change /srv/link" in board.error("plan", [wanted])
 
 
 def test_a_folder_without_its_user_is_refused(board: Board) -> None:
@@ -431,6 +433,29 @@ def test_rules_after_unconfirmed_ones_go_back_to_what_was_before_both(board: Boa
     assert len(list(path.parent.glob("firewall.nft.pending-*"))) == 1
 
 
+def test_unconfirmed_rules_keep_their_mark_until_the_next_have_theirs(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Power lost in between would else leave rules that nobody confirmed."""
+    board.words("apply", [TABLE])
+    board.ask("apply", [replace(TABLE, content="SSH_PORT 7\n")], confirmed=False)
+    folder = board.root / "etc/boardcluster"
+    (mark,) = folder.glob("firewall.nft.pending-*")
+    earlier = mark.rename(folder / f"firewall.nft.pending-{uuid.uuid4()}-17")
+    there: list[tuple[str, bool]] = []
+
+    def watched(path: str, data: bytes, *, mode: int) -> None:
+        there.append((path, earlier.exists()))
+        system.write(path, data, mode=mode)
+
+    monkeypatch.setattr(guards, "write", watched)
+    board.ask("apply", [replace(TABLE, content="SSH_PORT 8\n")], confirmed=False)
+
+    assert there[0][0].startswith(str(folder / "firewall.nft.pending-"))
+    assert [mark_is_there for _, mark_is_there in there] == [True, False]
+    assert len(list(folder.glob("firewall.nft.pending-*"))) == 1
+
+
 def test_first_rules_that_nobody_confirms_leave_no_table(board: Board, tmp_path: Path) -> None:
     board.ask("apply", [TABLE], confirmed=False)
     commands, said = tmp_path / "commands", tmp_path / "said"
@@ -443,10 +468,33 @@ def test_first_rules_that_nobody_confirms_leave_no_table(board: Board, tmp_path:
     assert not (board.root / "etc/boardcluster/firewall.nft").exists()
 
 
+@pytest.mark.parametrize("former", [True, False], ids=["new rules", "the first"])
+def test_unconfirmed_rules_do_not_outlive_a_loss_of_power(
+    former: bool, board: Board, tmp_path: Path
+) -> None:
+    """What the unit runs before it loads the file, in this boot and in a later one."""
+    path = board.root / "etc/boardcluster/firewall.nft"
+    if former:
+        board.words("apply", [TABLE])
+    board.ask("apply", [replace(TABLE, content="SSH_PORT 7\n")], confirmed=False)
+
+    start = ["sh", "-c", TAKE_BACK, "sh", str(path)]
+    subprocess.run(start, check=True)
+    assert path.read_text() == "2222 7\n", "the service is started while the rules still wait"
+
+    (mark,) = path.parent.glob("firewall.nft.pending-*")
+    mark.rename(path.with_name(f"firewall.nft.pending-{uuid.uuid4()}-17"))
+    subprocess.run(start, check=True)
+    left = [row.name for row in path.parent.glob("firewall*")]
+    assert left == (["firewall.nft"] if former else [])
+    assert not former or path.read_text() == "2222\n"
+    assert board.words("apply", [replace(TABLE, content="SSH_PORT 7\n")])
+
+
 def test_rules_that_would_lock_the_driver_out_are_not_loaded(board: Board) -> None:
     narrow = replace(TABLE, ssh_from=("192.168.1.0/24", "fd00::/8"))
     message = board.error("apply", [narrow])
-    assert "leaves out 10.0.0.9, from where you are here" in message
+    assert "leaves out 10.0.0.9, from which you are connected" in message
     assert board.table == ""
     for peer in ("192.168.1.7", "::ffff:192.168.1.7", "fd00::7"):
         board.peer = peer

@@ -58,7 +58,7 @@ def test_a_daemon_that_ends_at_once_is_said(remote: FakeRemote) -> None:
     remote.tell("systemctl", "reset-failed", UNIT)
     remote.tell("systemctl", "start", UNIT)
     remote.tell("systemctl", "show", "-p", "MainPID", UNIT, stdout="MainPID=0\n")
-    with pytest.raises(DaemonError, match="ended at once"):
+    with pytest.raises(DaemonError, match="ended immediately"):
         Systemd(remote).start(DATANODE)
 
 

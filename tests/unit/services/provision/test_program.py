@@ -70,8 +70,8 @@ def test_a_bare_board_gets_all_that_is_wanted_and_a_second_run_changes_nothing(
     assert booted.words("apply", wanted()) == planned
     assert planned == [
         (
-            "installs rsync, nftables, openjdk-17-jre-headless or openjdk-21-jre-headless, "
-            "and what they need"
+            "installs rsync, nftables, openjdk-17-jre-headless or openjdk-21-jre-headless "
+            "and their dependencies"
         ),
         "creates the system user boardcluster: no password, no shell, no home, no sudo",
         "creates /opt/boardcluster for root",

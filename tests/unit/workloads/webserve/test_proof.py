@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from boardcluster.analysis.twins import undilated_value
-from boardcluster.errors import VerificationError
+from boardcluster.errors import MeasuringLimitError, VerificationError
 from boardcluster.records import PlannedFault
 from boardcluster.workloads.webserve.pages import expected_bytes, pages_of
 from boardcluster.workloads.webserve.proof import SHARES, FarmRun, load_name, prove
@@ -76,6 +76,7 @@ def run(**changes: Any) -> FarmRun:
         workers=("worker1", "worker2"),
         fault=PlannedFault.NONE,
         fault_texts={},
+        fault_ahead_seconds=0.0,
         results=results,
         requests=dict.fromkeys(("saturation", "direct", "null server"), 100),
         seeds=SEEDS,
@@ -141,16 +142,29 @@ def changed(name: str, **values: Any) -> dict[str, str]:
             "direct: the client made 98 requests instead of 100",
         ),
         (changed("saturation", body_bytes=12), "saturation: 100 requests brought 12 bytes"),
+    ],
+    ids=["body", "failed", "requests", "bytes"],
+)
+def test_what_the_client_saw_and_must_not_is_refused(results: dict[str, str], words: str) -> None:
+    with pytest.raises(VerificationError, match=words):
+        prove(run(results=results))
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
         (changed("saturation", cpu_seconds=0.95), "saturation: the client took 0.95 of a core"),
         (
             {**run().results, "null server": json.dumps(result("null server", rate=110.0))},
             "the client may be what limits the farm",
         ),
     ],
-    ids=["body", "failed", "requests", "bytes", "busy client", "slow client"],
+    ids=["busy", "slow"],
 )
-def test_what_the_client_saw_and_must_not_is_refused(results: dict[str, str], words: str) -> None:
-    with pytest.raises(VerificationError, match=words):
+def test_a_client_that_may_be_the_limit_makes_no_result(
+    results: dict[str, str], words: str
+) -> None:
+    with pytest.raises(MeasuringLimitError, match=words):
         prove(run(results=results))
 
 
@@ -199,6 +213,33 @@ def test_a_fault_is_told_with_its_failures_and_its_end() -> None:
     assert figures["saturation_server_away_seconds"] == pytest.approx(1.1)
     # The last failure was in the second tenth of a second after 1000.
     assert figures["load_50_percent_recovery_seconds"] == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate", "hint"),
+    [("timeout", 90.0, "has become slower"), ("timeout", 0.0, "logs"), ("status", 90.0, "logs")],
+)
+def test_a_farm_that_became_slower_is_told_from_one_that_fails(
+    kind: str, rate: float, hint: str
+) -> None:
+    row = result(load_name(90), good=98, **{kind: 2}) | {"rate": rate}
+    with pytest.raises(VerificationError, match="load 90 percent: 2 of 100") as caught:
+        prove(run(results={**run().results, load_name(90): json.dumps(row)}))
+    assert hint in caught.value.hint
+
+
+def test_times_of_a_fault_are_those_of_the_client() -> None:
+    times = json.dumps({"down_unix": 1099.0, "up_unix": 1100.0, "answers_unix": 1100.1})
+    names = faulted().fault_texts
+    ahead = faulted(fault_texts=dict.fromkeys(names, times), fault_ahead_seconds=100.0)
+
+    assert prove(ahead).figures == pytest.approx(prove(faulted()).figures)
+
+
+def test_a_load_that_fell_behind_is_told() -> None:
+    assert prove(run()).remarks == ()
+    (remark,) = prove(run(results=changed(load_name(90), rate=150.0))).remarks
+    assert remark.startswith("load 90 percent: only 67 % of the rate that was asked for")
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,9 @@ def test_nodes_that_are_slower_get_so_much_more_time(
 ) -> None:
     load = options(make_phases(case(seconds="7"), dilation=3.0)["load 25 percent"])
 
-    assert (load["seconds"], load["timeout"]) == ("21", "15")
+    assert (load["seconds"], load["timeout"]) == ("21", "90")
+    lost = options(make_phases(case(PlannedFault.KILL), dilation=3.0)["load 50 percent"])
+    assert lost["timeout"] == "15"  # what a user has patience for
 
 
 def test_a_fault_happens_to_the_last_worker_in_both_its_phases(

@@ -155,7 +155,7 @@ def test_the_fast_form_is_ours_on_mapreduce_only(
     source = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
     main = "io.boardcluster.jobs.FastWordCount"
     assert phase.command[-4:] == ("/jobs.jar", main, source, OUTPUT)
-    with pytest.raises(UsageError, match="'fast' is a program of MapReduce"):
+    with pytest.raises(UsageError, match="'fast' is a MapReduce program"):
         WORKLOAD.check(replace(fast, engine=Engine.SPARK))
 
 

@@ -7,4 +7,4 @@ from boardcluster.cluster.nodes import NodeKind
 
 __all__ = ["KIND"]
 
-KIND = NodeKind(nodes=board_nodes, user=lambda: SERVICE_USER, propose=None)
+KIND = NodeKind(nodes=board_nodes, user=lambda _state: SERVICE_USER, propose=None)

@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.node_rpc import boot_of, rpc
 from boardcluster.remote.ssh import SshRemote
-from boardcluster.remote.ssh_route import Silence, SshRoute
+from boardcluster.remote.ssh_route import Patience, Silence, SshRoute
 
 __all__ = ["SERVICE_USER", "BoardNodes", "board_nodes", "board_state", "known_hosts_of"]
 
@@ -90,6 +90,7 @@ class BoardNodes:
         self._home = home
         self._making = threading.Lock()
         self._new_claims: list[NodeSpec] = []
+        self._patience = Patience()
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
         """Return the way to a host, the same object each time."""
@@ -114,8 +115,21 @@ class BoardNodes:
             host=host,
             known_hosts=self._known_hosts,
             control=self._control,
+            patience=self._patience,
             silence=self._silences.setdefault(host, Silence()),
         )
+
+    @contextlib.contextmanager
+    def only_looking(self, connect_seconds: int) -> Iterator[None]:
+        """Wait for boards no longer than so, while the block looks at them.
+
+        One that is merely busy may then count as one that does not answer.
+        """
+        before, self._patience.connect_seconds = self._patience.connect_seconds, connect_seconds
+        try:
+            yield
+        finally:
+            self._patience.connect_seconds = before
 
     def admin(self, node: NodeSpec) -> Remote:
         """Return the way to a declared node as root."""
@@ -296,8 +310,9 @@ class BoardNodes:
             )
         return int(answer["ended"])
 
-    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+    def create(self, spec: ClusterSpec, state: LiveState, needed: Sequence[Path] = ()) -> LiveState:
         """Return the state with the boards' boots."""
+        del needed
         boots, errors = each_node(
             [node.name for node in spec.nodes],
             lambda name: boot_of(self.admin(_named(spec, name))),
@@ -383,8 +398,8 @@ def _locked(others: Mapping[str, Owner]) -> LockedError:
     without = "".join(f" --without {name}" for name in others)
     return LockedError(
         f"these boards belong to the cluster of another driver: {said}",
-        hint="`boardcluster down --wipe` or `uninstall` there gives them up; if that is gone "
-        "for good, `boardcluster up --take-over` ends what runs on them and makes them yours; "
+        hint="`boardcluster down --wipe` or `uninstall` there releases them; if that driver is "
+        "gone for good, `boardcluster up --take-over` ends what runs on them and makes them yours; "
         f"`boardcluster down{without}` only forgets them here",
     )
 

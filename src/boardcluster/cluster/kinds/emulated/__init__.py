@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from boardcluster.cluster.kinds.emulated.nodes import EmulatedNodes
+from boardcluster.cluster.kinds.emulated.service_user import NAME
 from boardcluster.cluster.nodes import NodeKind, Wish
+from boardcluster.cluster.state import LiveState
 from boardcluster.records import ClusterSpec
 from boardcluster.spec import propose_cluster
 
 __all__ = ["KIND"]
 
-_USER = "root"
-"""Inside its namespaces every node runs as root, with or without root outside."""
+_OWN_ROOT = "root"
+"""What a user is called in a user namespace of its own."""
+
+
+def _user(state: LiveState) -> str:
+    return NAME if state.service_uid else _OWN_ROOT
 
 
 def _propose(wish: Wish) -> ClusterSpec:
@@ -25,4 +31,4 @@ def _propose(wish: Wish) -> ClusterSpec:
     )
 
 
-KIND = NodeKind(nodes=EmulatedNodes, user=lambda: _USER, propose=_propose)
+KIND = NodeKind(nodes=EmulatedNodes, user=_user, propose=_propose)

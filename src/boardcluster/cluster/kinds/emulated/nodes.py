@@ -2,10 +2,11 @@
 
 One ``switch`` (a network namespace that holds a bridge) and, for each node, a network, mount, host
 name and process-id namespace with its own address in 198.18.0.0/15. Without root all of it lives in
-one user namespace. The bridge is never in the host's own network namespace, so the host's firewall
-rules (Docker's, for instance) do not touch the cluster's traffic; with root one veth pair leads
-from the host into the switch, so that web pages open in the host's browser, guarded by routing
-rules that let nobody but root and the user behind sudo through.
+one user namespace, and everything runs as the user who made it. With root, daemons and jobs run as
+a user of their own, see ``service_user.py``. The bridge is never in the host's own network
+namespace, so the host's firewall rules (Docker's, for instance) do not touch the cluster's traffic;
+with root one veth pair leads from the host into the switch, so that web pages open in the host's
+browser, guarded by routing rules that let nobody but root and the user behind sudo through.
 
 A node is its first process: when that ends, the kernel ends every process of the node and removes
 its interfaces. Nothing is mounted, named or configured outside the namespaces except that veth and
@@ -18,10 +19,17 @@ import contextlib
 import ipaddress
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from boardcluster.cluster.kinds.emulated.service_user import (
+    choose_number,
+    exposing,
+    give_folder,
+    require_readable,
+    with_user,
+)
 from boardcluster.cluster.limits.cgroups import find_cgroups
 from boardcluster.cluster.limits.disks import attach_disk, check_tools, device_of
 from boardcluster.cluster.limits.limiter import (
@@ -40,11 +48,11 @@ from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
-from boardcluster.remote.netns import NetnsRemote, enter
+from boardcluster.remote.netns import NetnsRemote, NetnsUserRemote, enter
 from boardcluster.spec import address_of, host_address
 from boardcluster.waiting import wait_until
 
-__all__ = ["EmulatedNodes", "check_host", "remote_of"]
+__all__ = ["EmulatedNodes", "admin_of", "check_host", "remote_of"]
 
 _SHORT_WAIT_SECONDS = 10.0
 _HUGE_PREFIX = 8
@@ -55,7 +63,10 @@ _DENY_PREFERENCE = 5082
 _BOUND_TABLE = "5081"
 _LASTING = ("protocol", "kernel")  # systemd-networkd removes all other rules that are not its own
 _IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
-"""A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits."""
+"""A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits.
+
+Where root made the node it is root's: root enters by its namespaces, so a job must not trace it.
+"""
 
 
 def check_host(spec: ClusterSpec) -> None:
@@ -127,7 +138,17 @@ def _check_subnet(spec: ClusterSpec) -> None:
 
 
 def remote_of(node: LiveNode, state: LiveState) -> NetnsRemote:
-    """Return the way to reach a live node."""
+    """Return the way to reach a live node as the user that daemons and jobs run as."""
+    if not state.service_uid:
+        return admin_of(node, state)
+    joining = join_prefix(state.identity, node.name) if state.limits else ()
+    return NetnsUserRemote(
+        node.name, pid=node.pid, joining=joining, user=state.service_uid, folder=node.folder
+    )
+
+
+def admin_of(node: LiveNode, state: LiveState) -> NetnsRemote:
+    """Return the way to reach a live node as its root."""
     joining = join_prefix(state.identity, node.name) if state.limits else ()
     return NetnsRemote(node.name, pid=node.pid, own_user=state.own_user, joining=joining)
 
@@ -138,7 +159,10 @@ def _attach_disks(state: LiveState) -> None:
     for node in state.nodes:
         disk = disks.get(node.name)
         if disk is not None:
-            attach_disk(Path(node.folder), remote_of(node, state), size_bytes=disk.size_bytes)
+            admin = admin_of(node, state)
+            attach_disk(
+                Path(node.folder), admin, size_bytes=disk.size_bytes, owner=state.service_uid
+            )
 
 
 def _await_idle(pid: int, log: str) -> None:
@@ -194,6 +218,24 @@ def _write_hosts(spec: ClusterSpec, home: Path) -> Path:
     return home / "hosts"
 
 
+def _expose(state: LiveState, home: Path, needed: Sequence[Path]) -> None:
+    """Have the user of daemons and jobs known on every node, and let it reach what it needs.
+
+    Raises:
+        HostError: that user cannot read it.
+    """
+    for name in ("passwd", "group"):
+        (home / name).write_text(with_user(state.service_uid, Path("/etc", name)))
+    for node in state.nodes:
+        admin = admin_of(node, state)
+        for name in ("passwd", "group"):
+            admin.run(["mount", "--bind", str(home / name), f"/etc/{name}"])
+        for command in give_folder(state.service_uid, Path(node.folder)):
+            admin.run(command)
+        admin.run(["sh", "-c", exposing([Path(node.folder), *needed])])
+    require_readable(remote_of(state.nodes[0], state), needed)
+
+
 def _connect(
     spec: ClusterSpec, state: LiveState, switch: ProcessRef, anchors: dict[str, ProcessRef]
 ) -> None:
@@ -226,7 +268,7 @@ def _connect(
 def _guard(state: LiveState) -> None:
     """Let only root, and the user behind sudo, send anything into the cluster from this machine.
 
-    Whoever reaches YARN runs commands as the user that YARN runs as: here root. Hadoop's simple
+    Whoever reaches YARN runs commands as the user that YARN runs as. Hadoop's simple
     authentication believes any name, so the way in is closed by the kernel's routing rules, before
     the link exists. Packets that this machine forwards for others do not match ``iif lo``.
 
@@ -309,7 +351,7 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
         f"addr add {node.address}/{length} broadcast + dev eth0",
         "link set eth0 up",
     ]
-    remote = remote_of(node, state)
+    remote = admin_of(node, state)
     remote.run(["hostname", node.name])
     remote.run(["mount", "--bind", str(hosts), "/etc/hosts"])
     if Path("/etc/nsswitch.conf").exists():
@@ -340,17 +382,19 @@ class EmulatedNodes:
             own_user=own_user,
             subnet=spec.network.subnet,
             host_link="" if own_user else f"bc{identity[:8]}",
+            service_uid=0 if own_user else choose_number(),
         )
 
     def check(self, spec: ClusterSpec) -> None:
         """Check as ``check_host`` does."""
         check_host(spec)
 
-    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+    def create(self, spec: ClusterSpec, state: LiveState, needed: Sequence[Path] = ()) -> LiveState:
         """Create switch, nodes and links; return the state with the live nodes.
 
         Raises:
-            HostError: the kernel refused.
+            HostError: the kernel refused, or the user of daemons and jobs cannot read what is
+                ``needed``.
             ClusterError: a setting does not read back as written.
         """
         here = LocalRemote()
@@ -396,14 +440,18 @@ class EmulatedNodes:
             _configure_node(spec, state, live, hosts)
             nodes.append(live)
         state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
+        if state.service_uid:
+            _expose(state, self._home, needed)
         _attach_disks(state)
         return state
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """Return the way to enter a node, as its root: everything there runs as root."""
+        """Return the way to enter a node as the user that daemons and jobs run as."""
         return remote_of(node, state)
 
-    admin_of = remote_of
+    def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
+        """Return the way to enter a node as its root."""
+        return admin_of(node, state)
 
     def alive(self, state: LiveState) -> list[LiveNode]:
         """Return the nodes whose first process lives."""

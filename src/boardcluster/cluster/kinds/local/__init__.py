@@ -8,4 +8,4 @@ from boardcluster.cluster.nodes import NodeKind
 
 __all__ = ["KIND"]
 
-KIND = NodeKind(nodes=LocalNodes, user=user_name, propose=propose_local)
+KIND = NodeKind(nodes=LocalNodes, user=lambda _state: user_name(), propose=propose_local)

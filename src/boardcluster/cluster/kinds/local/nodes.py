@@ -13,6 +13,7 @@ import os
 import pwd
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,8 +44,8 @@ def user_name() -> str:
     except KeyError as error:
         raise HostError(
             f"the user ID {os.geteuid()} has no name on this machine, and Hadoop needs one",
-            hint="run as a user that /etc/passwd names; in a container, omit the option "
-            "--user or add a line for it to /etc/passwd",
+            hint="run as a user listed in /etc/passwd; in a container, omit the option --user or "
+            "add a line for that user to /etc/passwd",
         ) from error
 
 
@@ -88,8 +89,9 @@ class LocalNodes:
         del spec
         check_machine()
 
-    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+    def create(self, spec: ClusterSpec, state: LiveState, needed: Sequence[Path] = ()) -> LiveState:
         """Make the node's folder; the node itself exists."""
+        del needed
         name = spec.master.name
         folder = self._home / "nodes" / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -107,7 +107,9 @@ class SymlinkKind(FileKind):
         """Make the link; its target must be there."""
         target = self.target()
         if not os.path.exists(self.node.at(target)):
-            raise FailedError(f"{target} is missing, to which {self.resource['path']} should lead")
+            raise FailedError(
+                f"{target}, to which {self.resource['path']} should point, is missing"
+            )
         link(self.path, target)
         return ""
 

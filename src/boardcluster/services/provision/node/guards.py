@@ -126,11 +126,21 @@ class FirewallKind(FileKind):
         return [row for row in _listeners() if row.partition(" ")[0] not in kept]
 
     def do(self) -> str:
-        """Load the rules, and have them taken back unless they are confirmed."""
+        """Load the rules, and have them taken back unless they are confirmed.
+
+        After rules that nobody confirmed yet, what was before those is what to go back to.
+        """
         self.refuse_to_lock_out()
-        self.remember_former()
-        pending = f"{self.path}.pending-{os.getpid()}"
+        earlier = self.pending()
+        if not earlier or not os.path.exists(f"{self.path}.loaded"):
+            self.remember_former()
+        pending = f"{self.path}.pending-{_boot()}-{os.getpid()}"
         write(pending, b"", mode=0o600)
+        # Only now: without any mark, a loss of power would leave rules that nobody confirmed.
+        for mark in earlier:
+            if mark != pending:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(mark)
         write(self.path, self.content().encode(), mode=self.mode())
         start_alone(["sh", "-c", GUARD, "sh", str(CONFIRM_SECONDS), pending, self.path])
         try:
@@ -145,13 +155,7 @@ class FirewallKind(FileKind):
         return "" if self.node.systemd else "without systemd it is not loaded again after a restart"
 
     def remember_former(self) -> None:
-        """Keep what to go back to: of rules that nobody confirmed yet, what was before them."""
-        if marks := self.pending():
-            for mark in marks:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(mark)
-            if os.path.exists(f"{self.path}.loaded"):
-                return
+        """Keep what to go back to."""
         self.forget_pending()
         loaded = self.loaded()
         head = f"table {' '.join(TABLE)} {{}}\ndelete table {' '.join(TABLE)}\n"
@@ -182,8 +186,8 @@ class FirewallKind(FileKind):
         peer = getattr(address, "ipv4_mapped", None) or address
         if not any(peer in ip_network(network) for network in networks):
             raise FailedError(
-                f"ssh_from is {', '.join(networks)}, which leaves out {peer}, from where you are"
-                " here: the firewall would lock you out",
+                f"ssh_from is {', '.join(networks)}, which leaves out {peer}, from which you are "
+                "connected: the firewall would lock you out",
                 hint="add that address to ssh_from in [network] of cluster.toml",
                 kind="cluster",
             )
@@ -207,7 +211,7 @@ class FirewallKind(FileKind):
             raise FailedError(
                 f"the firewall was taken back: no new connection came through it within"
                 f" {CONFIRM_SECONDS} s",
-                hint="look at the network between you and the node, then run `boardcluster up`",
+                hint="check the network between you and the node, then run `boardcluster up`",
                 kind="cluster",
             ) from error
         self.forget_pending()
@@ -223,6 +227,12 @@ class FirewallKind(FileKind):
         if self.listing():
             insist(["nft", "delete", "table", *TABLE])
         return super().undo()
+
+
+def _boot() -> str:
+    """Return the id of this boot: what waits for a confirmation does not outlive it."""
+    with open("/proc/sys/kernel/random/boot_id") as stream:
+        return stream.read().strip()
 
 
 def _apt_number() -> list[str]:

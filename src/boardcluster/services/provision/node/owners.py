@@ -57,8 +57,8 @@ class UserKind(ResourceKind):
         too_much = [group for group in rights if group in ADMINISTRATORS]
         if user.pw_uid == 0 or user.pw_shell not in NO_SHELLS or too_much:
             raise FailedError(
-                f"the user {name} exists and is not only for services: uid {user.pw_uid}, shell "
-                f"{user.pw_shell or '/bin/sh'}, groups {', '.join(rights) or 'none'}",
+                f"the user {name} exists and is not just a service account: uid {user.pw_uid}, "
+                f"shell {user.pw_shell or '/bin/sh'}, groups {', '.join(rights) or 'none'}",
                 hint=f"rename that user, or remove its rights: `sudo usermod -s /usr/sbin/nologin "
                 f"-G '' {name}`",
             )
@@ -134,8 +134,8 @@ class FolderKind(ResourceKind):
             if found.st_uid not in trusted or loose:
                 shown = place.removeprefix(self.node.root)
                 raise FailedError(
-                    f"{self.resource['path']} is not safe: others than root may change {shown}, "
-                    "and could put a link to any other folder there",
+                    f"{self.resource['path']} is not safe: users other than root may change "
+                    f"{shown}, and could put a link to any folder there",
                     hint=f"run `sudo chown root:root {shown} && sudo chmod go-w {shown}` on the "
                     "node, or choose another folder in cluster.toml",
                 )

@@ -56,7 +56,7 @@ class PackagesKind(ResourceKind):
     def words(self) -> str:
         """Name the packages that are missing."""
         missing = [" or ".join(names) for names in self.missing()]
-        return f"installs {', '.join(missing)}, and what they need" if missing else ""
+        return f"installs {', '.join(missing)} and their dependencies" if missing else ""
 
     def choose(self, names: list[str]) -> str:
         """Return the first alternative that apt can install."""

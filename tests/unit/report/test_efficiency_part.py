@@ -1,0 +1,43 @@
+"""What the energy of a service is told in: what it serves, by what was measured of it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.builders import make_result
+from tests.unit.report.stored import measured_energy
+
+from boardcluster.records import Engine
+from boardcluster.report.efficiency_part import Declared, efficiency_part
+from boardcluster.report.source import Source
+
+
+@pytest.mark.parametrize(
+    ("workload", "engine", "served"),
+    [("webserve", Engine.HTTP, "requests"), ("oltp", Engine.GALERA, "transactions")],
+)
+def test_energy_of_a_service_is_that_of_what_it_serves(
+    workload: str, engine: Engine, served: str
+) -> None:
+    figures = {f"timed_{served}": 1000.0, f"{served}_per_second": 100.0}
+    results = [
+        make_result(
+            10.0 + place,
+            position=place,
+            workload=workload,
+            engine=engine,
+            size_bytes=0,
+            input_bytes=0,
+            figures=figures,
+            energy=measured_energy(300.0, 10.0),
+        )
+        for place in range(2)
+    ]
+    source = Source.of(results, [])
+
+    part = efficiency_part(source, source.cells, Declared(cluster=None), name="energy")
+
+    titles = {column.title for table in part.tables for column in table.columns}
+    assert {f"J/1000 {served}", f"95 % interval of J/1000 {served}"} <= titles
+    # The price is missing for a service's own rate, not for Gflops that it does not have.
+    assert any("Performance per price is missing" in note for note in part.notes)
+    assert not any("Gflops" in note for note in part.notes)
