@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,18 +25,22 @@ from boardcluster.campaign.plan import plan, spec_digest
 from boardcluster.campaign.trial import Bench
 from boardcluster.cluster import processes
 from boardcluster.cluster.kinds.emulated import nodes as emulated
+from boardcluster.cluster.kinds.emulated.own_names import give_names
 from boardcluster.cluster.state import load_state
 from boardcluster.datasets.text import from_file
 from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import Attempt, Engine, Measurement, Policy, Trial
 from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.netns import enter
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.workloads.base import Context, Job, Outcomes, Proof, StagedInput
 from boardcluster.workloads.wordcount.workload import WORKLOAD
 from tests.integration.conftest import Cli
+from tests.waiting import wait_until
 
 SUBNET = "198.18.201.0/24"
 
@@ -285,6 +290,49 @@ def test_node_has_its_own_name_processes_and_hosts(live: LiveCluster) -> None:
     assert worker.run(["hostname"]).text.strip() == "worker3"
     assert "198.18.201.2 master" in worker.run(["cat", "/etc/hosts"]).text
     assert "worker1" not in worker.run(["ps", "-eo", "args"]).text.replace("-cp", "")
+    # Not mounted over files, which whoever replaces them outside would take away.
+    assert "overlay" in worker.run(["findmnt", "-n", "-o", "FSTYPE", "/etc"]).text
+    if live.state.service_uid:
+        assert worker.run(["id", "-un"]).text.strip() == "boardcluster"
+
+
+@pytest.mark.parametrize("layers", [True, False])
+def test_a_node_keeps_its_names_when_files_of_the_machine_are_replaced(
+    layers: bool, tmp_path: Path
+) -> None:
+    """As ``useradd`` replaces /etc/passwd; on kernels without layers a replaced file is lost."""
+    etc, own, programs = tmp_path / "of-machine", tmp_path / "etc", tmp_path / "programs"
+    for folder in (etc, own, programs):
+        folder.mkdir()
+    (etc / "passwd").write_text("outside")
+    (etc / "other").write_text("other")
+    (own / "passwd").write_text("node's")
+    mount = programs / "mount"
+    refuse = "" if layers else 'case "$*" in *overlay*) exit 32;; esac\n'
+    mount.write_text(f'#!/bin/sh\n{refuse}exec {shutil.which("mount")} "$@"\n')
+    mount.chmod(0o755)
+    mapped = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    anchor = subprocess.Popen(["unshare", *mapped, "--mount", "sleep", "infinity"])
+    try:
+        wait_until(
+            lambda: Path(f"/proc/{anchor.pid}/comm").read_text() == "sleep\n", what="the namespace"
+        )
+        path = f"PATH={programs}:{os.environ['PATH']}"
+        node = LocalRemote(
+            "node",
+            prefix=(*enter(anchor.pid, own_user=os.geteuid() != 0, kinds="m"), "env", path),
+        )
+        give_names(node, own, etc)
+        assert node.run(["cat", f"{etc}/passwd", f"{etc}/other"]).text == "node'sother"
+
+        (etc / "new").write_text("replaced")
+        (etc / "new").replace(etc / "passwd")
+        kept = node.run(["cat", f"{etc}/passwd"]).text
+        assert kept == ("node's" if layers else "replaced")
+        assert (etc / "passwd").read_text() == "replaced"
+    finally:
+        anchor.kill()
+        anchor.wait()
 
 
 def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: Path) -> None:

@@ -779,11 +779,11 @@ def wipe(home: Path) -> None:
 
 def forget(home: Path) -> None:
     """Delete what this machine holds of a cluster that is down; results and host keys stay."""
-    for name in ("nodes", "conf"):
+    for name in ("nodes", "conf", "etc", "etc.layer"):
         shutil.rmtree(home / name, ignore_errors=True)
     for name in (
-        *("running.toml", _OWN_PROFILE, "hosts", "nsswitch.conf", "passwd", "group"),
-        *("anchors.log", "core-watcher.log"),
+        *("running.toml", _OWN_PROFILE, "anchors.log", "core-watcher.log"),
+        *("hosts", "nsswitch.conf"),  # of earlier versions
     ):
         (home / name).unlink(missing_ok=True)
 

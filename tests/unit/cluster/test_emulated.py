@@ -18,6 +18,7 @@ from tests.builders import make_live_node
 from boardcluster.cluster import processes
 from boardcluster.cluster.kinds.emulated import KIND
 from boardcluster.cluster.kinds.emulated import nodes as emulated
+from boardcluster.cluster.kinds.emulated.own_names import write_names
 from boardcluster.cluster.limits import links
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
@@ -546,13 +547,19 @@ def test_a_machine_without_namespaces_is_refused_with_the_kernels_words(
 
 
 def test_every_node_knows_every_name(make_spec: MakeSpec, tmp_path: Path) -> None:
-    hosts = emulated._write_hosts(make_spec(workers=2), tmp_path)
+    folder = write_names(make_spec(workers=2), tmp_path, 0)
 
-    rows = [line.split() for line in hosts.read_text().splitlines()]
+    rows = [line.split() for line in (folder / "hosts").read_text().splitlines()]
     assert rows[0] == ["127.0.0.1", "localhost"]
     names = [name for _, name in rows[1:]]
     assert names == ["master", "worker1", "worker2"]
     addresses = {address for address, _ in rows[1:]}
     assert len(addresses) == 3
     assert all(address.startswith("198.18.7.") for address in addresses)
-    assert "dns" not in (tmp_path / "nsswitch.conf").read_text()
+    assert "dns" not in (folder / "nsswitch.conf").read_text()
+    assert sorted(file.name for file in folder.iterdir()) == ["hosts", "nsswitch.conf"]
+
+    write_names(make_spec(workers=2), tmp_path, 61000)
+    for name in ("passwd", "group"):
+        assert "boardcluster:x:61000:" in (folder / name).read_text()
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o644}

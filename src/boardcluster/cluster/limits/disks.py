@@ -164,15 +164,24 @@ def _text_of_ours(file: Path, *, most_bytes: int = 64) -> str | None:
 def noted_devices(nodes: Path) -> dict[str, str]:
     """Return the devices of all nodes of a home by node; those of an ended cluster, too.
 
-    A device that holds another file by now is another cluster's, and left out.
+    A device that is the disk of another cluster's node by now is left out: its throttle is theirs.
+    One that holds anything else, such as an image that somebody mounted since, is as slow as our
+    disk was until our throttle is lifted.
     """
     found = {}
     with contextlib.suppress(OSError):
         for folder in nodes.iterdir():
             device = device_of(folder)
-            if device and _holds(device) in ("", str((folder / _IMAGE).resolve())):
+            if device and not _is_disk_of_another(folder, device):
                 found[folder.name] = device
     return found
+
+
+def _is_disk_of_another(folder: Path, device: str) -> bool:
+    """Whether a device is the disk of another node than that of a folder."""
+    image = Path(_holds(device))
+    other = image.name == _IMAGE and image != (folder / _IMAGE).resolve()
+    return other and device_of(image.parent) == device
 
 
 def _holds(device: str) -> str:

@@ -47,7 +47,7 @@ _SERVED = r"(\d+) *\n *Reading"
 """Where nginx's stub_status says how many requests it has had."""
 _TIMEOUT_SECONDS, _LOST_SECONDS = 30.0, 5.0
 """So long the client waits for an answer: without a fault a late one is latency, and only one that
-never comes fails; with a fault the second is what a user has patience for."""
+never comes fails; in a phase with a fault the second is what a user has patience for."""
 _OPEN_CONNECTIONS = 1024
 """Of an open loop: enough for many seconds in which nothing is answered."""
 _WARM_SHARE = 10
@@ -285,10 +285,12 @@ class _Phases:
         phases += [self._open(share) for share in shares]
         return [*phases, self._counts("counts after"), self._null()]
 
-    def _run(self, name: str, targets: tuple[str, ...], *options: str) -> tuple[str, ...]:
+    def _run(
+        self, name: str, targets: tuple[str, ...], *options: str, fault: bool = False
+    ) -> tuple[str, ...]:
         dilation = self._live.layout.dilation
-        is_whole = self._spec.fault is PlannedFault.NONE
-        patience_seconds = _TIMEOUT_SECONDS if is_whole else _LOST_SECONDS
+        is_away = fault and self._spec.fault is not PlannedFault.NONE
+        patience_seconds = _LOST_SECONDS if is_away else _TIMEOUT_SECONDS
         return (
             *(self._client, "run", f"plan={self._folder}/plan", f"out={_RESULT}"),
             *(f"seed={_seed(name)}", f"timeout={patience_seconds * dilation:g}"),
@@ -310,7 +312,7 @@ class _Phases:
         after = requests // len(self._live.spec.workers) // 4
         return Phase(
             name=name,
-            command=self._run(name, targets or self._balancer, *options),
+            command=self._run(name, targets or self._balancer, *options, fault=fault),
             servers=self._fault(name, after=after, delay_seconds=0) if fault else (),
             servers_as_root=self._spec.fault is PlannedFault.LINK,
             results=(_RESULT,),
@@ -328,7 +330,7 @@ class _Phases:
         )
         return Phase(
             name=name,
-            command=self._run(name, self._balancer, *options),
+            command=self._run(name, self._balancer, *options, fault=True),
             servers=self._fault(name, after=1, delay_seconds=seconds / 4),
             servers_as_root=self._spec.fault is PlannedFault.LINK,
             results=(_RESULT,),

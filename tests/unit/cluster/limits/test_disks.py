@@ -132,12 +132,17 @@ def test_devices_are_noted_until_they_are_forgotten(
         (nodes / name).mkdir(parents=True)
         if device:
             (nodes / name / "disk.device").write_text(device)
-    own, others = nodes / "master" / "disk.img", tmp_path / "others.img"
+    own, others = nodes / "master" / "disk.img", tmp_path / "other" / "disk.img"
+    others.parent.mkdir()
+    (others.parent / "disk.device").write_text("7:1\n")
     for device, file in (("7:0", own), ("7:1", others)):
         (tmp_path / "block" / device / "loop").mkdir(parents=True)
         (tmp_path / "block" / device / "loop" / "backing_file").write_text(f"{file}\n")
 
     assert noted_devices(nodes) == {"master": "7:0"}  # the other is another cluster's by now
+    # What somebody else mounted on it since would stay as slow as our disk was.
+    (tmp_path / "block" / "7:1" / "loop" / "backing_file").write_text(f"{tmp_path}/photos.img\n")
+    assert noted_devices(nodes) == {"master": "7:0", "worker1": "7:1"}
     shutil.rmtree(tmp_path / "block")
     assert noted_devices(nodes) == {"master": "7:0", "worker1": "7:1"}
     forget_device(nodes / "master")

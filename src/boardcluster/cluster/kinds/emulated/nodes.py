@@ -23,12 +23,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from boardcluster.cluster.kinds.emulated.own_names import give_names, write_names
 from boardcluster.cluster.kinds.emulated.service_user import (
     choose_number,
     exposing,
     give_folder,
     require_readable,
-    with_user,
 )
 from boardcluster.cluster.limits.cgroups import find_cgroups
 from boardcluster.cluster.limits.disks import attach_disk, check_tools, device_of
@@ -209,27 +209,14 @@ def _await_word(file: Path, *, ready: Callable[[str], bool]) -> str:
     )
 
 
-def _write_hosts(spec: ClusterSpec, home: Path) -> Path:
-    """Write the files that give every node the same names; no lookup ever leaves the machine."""
-    rows = ["127.0.0.1 localhost"]
-    rows += [f"{address_of(spec, node.name)} {node.name}" for node in spec.nodes]
-    (home / "hosts").write_text("\n".join(rows) + "\n")
-    (home / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files\n")
-    return home / "hosts"
-
-
-def _expose(state: LiveState, home: Path, needed: Sequence[Path]) -> None:
-    """Have the user of daemons and jobs known on every node, and let it reach what it needs.
+def _expose(state: LiveState, needed: Sequence[Path]) -> None:
+    """Let the user of daemons and jobs reach on every node what it needs.
 
     Raises:
         HostError: that user cannot read it.
     """
-    for name in ("passwd", "group"):
-        (home / name).write_text(with_user(state.service_uid, Path("/etc", name)))
     for node in state.nodes:
         admin = admin_of(node, state)
-        for name in ("passwd", "group"):
-            admin.run(["mount", "--bind", str(home / name), f"/etc/{name}"])
         for command in give_folder(state.service_uid, Path(node.folder)):
             admin.run(command)
         admin.run(["sh", "-c", exposing([Path(node.folder), *needed])])
@@ -342,8 +329,8 @@ def _unguard(state: LiveState) -> None:
             run_program(["ip", "rule", "del", "pref", str(row["priority"]), "to", state.subnet])
 
 
-def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: Path) -> None:
-    """Give a node its name, its address, its link rate and the cluster's hosts file."""
+def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, names: Path) -> None:
+    """Give a node its name, its address, its link rate and the names that it knows."""
     rate = spec.network.link_bits_per_second
     length = ipaddress.ip_network(spec.network.subnet).prefixlen
     lines = [
@@ -353,10 +340,7 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
     ]
     remote = admin_of(node, state)
     remote.run(["hostname", node.name])
-    remote.run(["mount", "--bind", str(hosts), "/etc/hosts"])
-    if Path("/etc/nsswitch.conf").exists():
-        switch_file = hosts.with_name("nsswitch.conf")
-        remote.run(["mount", "--bind", str(switch_file), "/etc/nsswitch.conf"])
+    give_names(remote, names)
     inside = enter(node.pid, own_user=state.own_user, kinds="nm")
     batch(inside, "ip", lines)
     batch(inside, "tc", [shape("eth0", rate)])
@@ -424,7 +408,7 @@ class EmulatedNodes:
             ]
             parent = starter.start(["unshare", *isolate, *_IDLE], log=log, env=env)
             anchors[node.name] = _child_of(parent.pid, log)
-        hosts = _write_hosts(spec, self._home)
+        names = write_names(spec, self._home, state.service_uid)
         _connect(spec, state, switch, anchors)
         nodes = []
         for node in spec.nodes:
@@ -437,11 +421,11 @@ class EmulatedNodes:
                 start_ticks=anchors[node.name].start_ticks,
                 folder=str(folder),
             )
-            _configure_node(spec, state, live, hosts)
+            _configure_node(spec, state, live, names)
             nodes.append(live)
         state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
         if state.service_uid:
-            _expose(state, self._home, needed)
+            _expose(state, needed)
         _attach_disks(state)
         return state
 
