@@ -301,9 +301,9 @@ def test_a_node_keeps_its_names_when_files_of_the_machine_are_replaced(
     layers: bool, tmp_path: Path
 ) -> None:
     """As ``useradd`` replaces /etc/passwd; on kernels without layers a replaced file is lost."""
-    etc, own, programs = tmp_path / "of-machine", tmp_path / "etc", tmp_path / "programs"
+    etc, own, programs = tmp_path / "of-machine", tmp_path / "a, b:c/etc", tmp_path / "programs"
     for folder in (etc, own, programs):
-        folder.mkdir()
+        folder.mkdir(parents=True)
     (etc / "passwd").write_text("outside")
     (etc / "other").write_text("other")
     (own / "passwd").write_text("node's")

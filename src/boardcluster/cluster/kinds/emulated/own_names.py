@@ -26,17 +26,20 @@ set -e
 files=$0 etc=$1 layer=$0.layer
 mkdir -p -- "$layer"
 mount -t tmpfs -o mode=755,size=4m boardcluster "$layer"
-mkdir -- "$layer/own" "$layer/work"
-cp -- "$files"/* "$layer/own/"
-if ! mount -t overlay -o "lowerdir=$etc,upperdir=$layer/own,workdir=$layer/work" \
-    boardcluster "$etc" 2>/dev/null; then
+cd -- "$layer"
+mkdir own work
+cp -- "$files"/* own/
+if ! mount -t overlay -o "lowerdir=$etc,upperdir=own,workdir=work" boardcluster "$etc" 2>/dev/null
+then
   for file in "$files"/*; do
     test ! -e "$etc/${file##*/}" || mount --bind -- "$file" "$etc/${file##*/}"
   done
 fi
 umount -l -- "$layer"
 """
-"""Where the kernel has no such layers for us, as before Linux 5.11 without root, files are mounted
+"""Short names, because a comma in those of a layer's folders would end an option.
+
+Where the kernel has no such layers for us, as before Linux 5.11 without root, files are mounted
 one by one: then a file that is replaced outside is this machine's again."""
 
 
