@@ -779,7 +779,7 @@ def wipe(home: Path) -> None:
 
 def forget(home: Path) -> None:
     """Delete what this machine holds of a cluster that is down; results and host keys stay."""
-    for name in ("nodes", "conf", "etc", "etc.layer"):
+    for name in ("nodes", "conf", "etc"):
         shutil.rmtree(home / name, ignore_errors=True)
     for name in (
         *("running.toml", _OWN_PROFILE, "anchors.log", "core-watcher.log"),

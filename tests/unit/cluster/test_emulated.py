@@ -547,6 +547,7 @@ def test_a_machine_without_namespaces_is_refused_with_the_kernels_words(
 
 
 def test_every_node_knows_every_name(make_spec: MakeSpec, tmp_path: Path) -> None:
+    (tmp_path / "of-root").mkdir()
     folder = write_names(make_spec(workers=2), tmp_path, 0)
 
     rows = [line.split() for line in (folder / "hosts").read_text().splitlines()]
@@ -559,7 +560,12 @@ def test_every_node_knows_every_name(make_spec: MakeSpec, tmp_path: Path) -> Non
     assert "dns" not in (folder / "nsswitch.conf").read_text()
     assert sorted(file.name for file in folder.iterdir()) == ["hosts", "nsswitch.conf"]
 
-    write_names(make_spec(workers=2), tmp_path, 61000)
+    before = os.umask(0o077)
+    try:
+        folder = write_names(make_spec(workers=2), tmp_path / "of-root", 61000)
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o755  # nodes have it as their /etc
     for name in ("passwd", "group"):
         assert "boardcluster:x:61000:" in (folder / name).read_text()
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o644}

@@ -15,29 +15,17 @@ from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.spec import address_of
 
-__all__ = ["FOLDER", "give_names", "write_names"]
-
-FOLDER = "etc"
-"""Folder of a cluster's home with the files that its nodes have in ``/etc``."""
+__all__ = ["give_names", "write_names"]
 
 _ETC = Path("/etc")
 _MOUNTING = """\
-set -e
-files=$0 etc=$1 layer=$0.layer
-mkdir -p -- "$layer"
-mount -t tmpfs -o mode=755,size=4m boardcluster "$layer"
-cd -- "$layer"
-mkdir own work
-cp -- "$files"/* own/
-if ! mount -t overlay -o "lowerdir=$etc,upperdir=own,workdir=work" boardcluster "$etc" 2>/dev/null
-then
-  for file in "$files"/*; do
-    test ! -e "$etc/${file##*/}" || mount --bind -- "$file" "$etc/${file##*/}"
-  done
-fi
-umount -l -- "$layer"
+cd -- "$0" || exit
+mount -t overlay -o "lowerdir=.:$1" boardcluster "$1" 2>/dev/null && exit
+for file in *; do
+  test ! -e "$1/$file" || mount --bind -- "$file" "$1/$file" || exit
+done
 """
-"""Short names, because a comma in those of a layer's folders would end an option.
+"""The folder is named by a dot because a colon or a comma in its path would end it.
 
 Where the kernel has no such layers for us, as before Linux 5.11 without root, files are mounted
 one by one: then a file that is replaced outside is this machine's again."""
@@ -57,8 +45,9 @@ def write_names(spec: ClusterSpec, home: Path, service_uid: int) -> Path:
     }
     if service_uid:
         texts |= {name: with_user(service_uid, _ETC / name) for name in ("passwd", "group")}
-    folder = home / FOLDER
+    folder = home / "etc"
     folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)  # that of /etc in the nodes, whatever our umask is
     for name, text in texts.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o644)
