@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import re
 import resource
 import shutil
@@ -105,6 +106,7 @@ def copy_moved(source: str, target: str, *, homes: tuple[Path, Path], number: in
 
 def timed(what: str, action: Callable[[], object]) -> bool:
     """Do something once and print a line; return whether it was quick enough."""
+    os.sync()  # an import makes sure of its files, and would wait for what was written before it
     began, cpu = time.perf_counter(), used_cpu_seconds()
     action()
     seconds, cpu_seconds = time.perf_counter() - began, used_cpu_seconds() - cpu

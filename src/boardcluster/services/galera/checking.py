@@ -42,8 +42,7 @@ class Database:
             self._client = subprocess.Popen(
                 self._argv,
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,  # its messages go where ours go, the service's log
             )
         try:
             return self._exchange(self._client)
