@@ -8,15 +8,19 @@ connection at most 3 s. Ends with status 1 if a median misses its target.
 
 The nodes are namespaces with their own root folder and their own ``sshd``. The daemons of 64 do not
 fit into one machine: in their place two processes on each node only sleep. So of 64 connecting and
-asking is measured, and no answer of HDFS or YARN.
+asking is measured, and no answer of HDFS or YARN. All 64 ``sshd`` share the driver's cores here; a
+row says how much CPU time is the driver's own, which is all that it has to do where boards are boards.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,6 +42,7 @@ HANGING = (3, 17, 50)
 
 
 HINDERED = "doctor, three boards hindered"
+OWN_CPU = "status of 64: CPU time of the driver and its connections"
 LOOK = """
 import sys, time
 from pathlib import Path
@@ -110,8 +115,9 @@ def few(folder: Path, repetitions: int) -> dict[str, list[float]]:
     return found
 
 
-def many(folder: Path, repetitions: int) -> tuple[list[float], list[float]]:
+def many(folder: Path, repetitions: int) -> dict[str, list[float]]:
     """Measure ``status`` of 64 nodes with two sleeping processes each; then with some that hang."""
+    adopt_orphans()
     with Boards(MANY, folder=folder) as boards:
         program = Program(boards, folder / "home")
         program.declare()
@@ -146,10 +152,31 @@ def many(folder: Path, repetitions: int) -> tuple[list[float], list[float]]:
                 daemons=tuple(daemons),
             ),
         )
-        all_answer = [program.run("status") for _ in range(repetitions)]
+        found: dict[str, list[float]] = {"status of 64": [], OWN_CPU: []}
+        for _ in range(repetitions):
+            before = children_cpu_seconds()
+            found["status of 64"].append(program.run("status"))
+            found[OWN_CPU].append(children_cpu_seconds() - before)
         for index in HANGING:
             boards.run_on(index, ["pkill", "-STOP", "sshd"])
-        return all_answer, [program.run("status") for _ in range(repetitions)]
+        some = f"status of 64, {len(HANGING)} hang"
+        return found | {some: [program.run("status") for _ in range(repetitions)]}
+
+
+def adopt_orphans() -> None:
+    """Become the parent of connections whose program has ended (PR_SET_CHILD_SUBREAPER)."""
+    if ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def children_cpu_seconds() -> float:
+    """CPU time of all that this process started and that has ended, shared connections included."""
+    time.sleep(1.0)  # they are told to end, and not waited for
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def sleeper(boards: Boards, index: int) -> ProcessRef:
@@ -179,8 +206,7 @@ def main() -> None:
         if asked.only != "many":
             found = few(folder / "few", repetitions)
         if asked.only != "few":
-            some = f"status of 64, {len(HANGING)} hang"
-            found["status of 64"], found[some] = many(folder / "many", repetitions)
+            found |= many(folder / "many", repetitions)
     targets = {"up": 90, "again": 10, "status": 2, "doctor": 10, "look at a board": 3, HINDERED: 60}
     missed = False
     sys.stdout.write(
@@ -188,12 +214,13 @@ def main() -> None:
     )
     for what, seconds in found.items():
         middle = statistics.median(seconds)
+        row = f"| {what} | {middle:.1f} s | {min(seconds):.1f} to {max(seconds):.1f} s |"
+        if what == OWN_CPU:  # a part of the row before, and no goal of its own
+            sys.stdout.write(f"{row} | |\n")
+            continue
         most = targets.get(what, 5)
         missed |= middle > most
-        sys.stdout.write(
-            f"| {what} | {middle:.1f} s | {min(seconds):.1f} to {max(seconds):.1f} s | "
-            f"{most} s | {middle / most:.2f} |\n"
-        )
+        sys.stdout.write(f"{row} {most} s | {middle / most:.2f} |\n")
     sys.exit(missed)
 
 

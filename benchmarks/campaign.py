@@ -35,7 +35,8 @@ from boardcluster.records import (
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.settings import check_setting
-from boardcluster.spec import load_campaign, render_cluster
+from boardcluster.spec.campaign import load_campaign
+from boardcluster.spec.template import render_cluster
 from boardcluster.store import Store
 
 TRIALS = 10_000
@@ -148,7 +149,7 @@ def resume_only(home: Path, file: Path) -> list[float]:
         "from boardcluster.services.declaration import read_spec\n"
         "from boardcluster.services.profile import profile_names\n"
         "from boardcluster.services.settings import check_setting\n"
-        "from boardcluster.spec import load_campaign\n"
+        "from boardcluster.spec.campaign import load_campaign\n"
         "from boardcluster.store import Store\n"
         "spec = load_campaign(Path(sys.argv[2]), workloads=workload_facts(),"
         " profiles=profile_names(), check_setting=check_setting)\n"

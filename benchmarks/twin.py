@@ -27,7 +27,7 @@ from typing import Any
 from boardcluster.analysis.experiments import column_words
 from boardcluster.records import AttemptState, Measurement, NodeSpec, Trial, Variant
 from boardcluster.services.declaration import read_spec
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.store import Store
 from boardcluster.twin.calibration import (
     Calibration,

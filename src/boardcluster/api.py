@@ -89,7 +89,8 @@ from boardcluster.services.operation import spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.services.user_timer import TimerState, remove_timer, write_timer
-from boardcluster.spec import REPETITIONS_MAX, SEED_MAX, STARTS_MAX, check_precision
+from boardcluster.spec.campaign import REPETITIONS_MAX, SEED_MAX, STARTS_MAX
+from boardcluster.spec.checks import check_precision
 from boardcluster.store import Store
 from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration, parse_size

@@ -21,7 +21,9 @@ from boardcluster.services.layout import PORTS
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.services.sizing import size_cluster
-from boardcluster.spec import load_campaign, load_cluster, propose_cluster
+from boardcluster.spec.campaign import load_campaign
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.template import propose_cluster
 from boardcluster.store.migrations import MIGRATIONS
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names

@@ -14,7 +14,8 @@ from boardcluster.campaign.plan import workload_facts
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.services.settings import check_setting
-from boardcluster.spec import load_campaign, load_cluster
+from boardcluster.spec.campaign import load_campaign
+from boardcluster.spec.cluster import load_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 LABS = ROOT / "docs" / "labs"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from tests.unit.analysis.runs import result
 
-from boardcluster.analysis import Cell, summarise
+from boardcluster.analysis.cells import Cell, summarise
 from boardcluster.analysis.result_sets import compare_result_sets, own_result_set
 from boardcluster.analysis.scaling import factor_effects
 from boardcluster.campaign.selection import SELECTION_KEYS

@@ -28,7 +28,7 @@ from boardcluster.records import (
     Policy,
     Trial,
 )
-from boardcluster.spec import default_repetitions_max
+from boardcluster.spec.campaign import default_repetitions_max
 from boardcluster.store import Store
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import InputKind

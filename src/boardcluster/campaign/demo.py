@@ -14,7 +14,8 @@ from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import AddressError, HostError
 from boardcluster.records import ClusterSpec
 from boardcluster.services import operation
-from boardcluster.spec import DEFAULT_SUBNET, workers_that_fit
+from boardcluster.spec.cluster import DEFAULT_SUBNET
+from boardcluster.spec.template import workers_that_fit
 
 __all__ = ["run_demo"]
 

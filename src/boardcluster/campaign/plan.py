@@ -17,7 +17,7 @@ from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable
 from boardcluster.records import CampaignSpec, ClusterSpec, Matrix, Trial
 from boardcluster.services.profile import own_profile_digests
 from boardcluster.services.settings import of_engine
-from boardcluster.spec import WorkloadFacts, mix_engines
+from boardcluster.spec.campaign import WorkloadFacts, mix_engines
 from boardcluster.spec.variant import ClusterVariant
 from boardcluster.store.codec import JsonValue, to_json
 from boardcluster.workloads import load_workload, workload_names

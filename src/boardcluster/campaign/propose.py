@@ -14,7 +14,7 @@ from boardcluster.records import ClusterSpec
 from boardcluster.services.operation import available_memory_bytes
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 
 __all__ = ["propose", "write_spec"]
 

@@ -27,7 +27,7 @@ from boardcluster.services.containers import needs_of_board
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.units import parse_duration
 from boardcluster.workloads import load_workload
 

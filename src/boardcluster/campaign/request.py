@@ -13,7 +13,7 @@ from boardcluster.fetch.cache import Progress
 from boardcluster.records import Engine, Policy
 from boardcluster.services.profile import profile_names
 from boardcluster.services.settings import check_setting
-from boardcluster.spec import load_campaign
+from boardcluster.spec.campaign import load_campaign
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import InputKind, check_parameters

@@ -12,7 +12,7 @@ from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.telemetry.meters.registry import meter_facts
 
 __all__ = ["place_twin", "read_twin", "twin_home"]

@@ -25,7 +25,7 @@ from boardcluster.remote.hostkeys import HostKey, known, learn, trust
 from boardcluster.services.boards import board_owners
 from boardcluster.services.inventory import read_inventory
 from boardcluster.services.profile import build_profile
-from boardcluster.spec import FoundBoard, propose_boards
+from boardcluster.spec.boards import FoundBoard, propose_boards
 
 __all__ = ["accept_host_keys", "boards_of", "confirm_take_over", "look_at_boards"]
 

@@ -23,7 +23,7 @@ from boardcluster.cli.show_results import print_results
 from boardcluster.errors import RunError
 from boardcluster.records import Engine
 from boardcluster.services.pair import pair_ids
-from boardcluster.spec import SEED_MAX
+from boardcluster.spec.campaign import SEED_MAX
 
 __all__ = ["EPILOG", "command"]
 

@@ -18,7 +18,7 @@ from boardcluster.records import Security
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.security import INSECURE_WARNING
-from boardcluster.spec import DEFAULT_SUBNET
+from boardcluster.spec.cluster import DEFAULT_SUBNET
 
 __all__ = ["EPILOG", "command"]
 

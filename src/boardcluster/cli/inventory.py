@@ -7,7 +7,7 @@ import sys
 from boardcluster.cli.options import ChosenCluster
 from boardcluster.errors import UsageError
 from boardcluster.services.declaration import read_spec
-from boardcluster.spec import render_inventory
+from boardcluster.spec.inventory import render_inventory
 
 __all__ = ["EPILOG", "command"]
 

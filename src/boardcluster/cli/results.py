@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.analysis import summarise, untrusted
+from boardcluster.analysis.cells import summarise, untrusted
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.cli.show_results import print_results

@@ -19,13 +19,8 @@ from boardcluster.cli.workload_options import (
 )
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
-from boardcluster.spec import (
-    REPETITIONS_MAX,
-    SEED_MAX,
-    STARTS_MAX,
-    TIMEOUT_SECONDS_MAX,
-    check_precision,
-)
+from boardcluster.spec.campaign import REPETITIONS_MAX, SEED_MAX, STARTS_MAX
+from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX, check_precision
 
 __all__ = ["DesignOptions", "FileOptions", "WorkloadOptions"]
 

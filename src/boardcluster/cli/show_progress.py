@@ -9,7 +9,8 @@ from rich.console import Group
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from boardcluster.analysis import label_of, node_words, verdict_of
+from boardcluster.analysis.cells import label_of, verdict_of
+from boardcluster.analysis.twins import node_words
 from boardcluster.cli.console import plain
 from boardcluster.queries.progress import Progress, left_seconds, seconds_since, typical_seconds
 from boardcluster.records import AttemptState, Result

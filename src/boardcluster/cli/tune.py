@@ -30,7 +30,7 @@ from boardcluster.cli.workload_options import (
 )
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
-from boardcluster.spec import SEED_MAX
+from boardcluster.spec.campaign import SEED_MAX
 from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration
 from boardcluster.workloads import workload_names

@@ -14,7 +14,7 @@ from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_clock import CLOCK_ERROR_MOST_SECONDS, compare_clocks
 from boardcluster.remote.node_rpc import rpc
-from boardcluster.spec import DEFAULT_FOLDER
+from boardcluster.spec.cluster import DEFAULT_FOLDER
 from boardcluster.units import GIB, MIB, format_bytes, format_rate, format_seconds
 
 __all__ = [

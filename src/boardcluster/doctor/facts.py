@@ -21,7 +21,7 @@ from boardcluster.errors import (
 from boardcluster.records import ClusterSpec, Mount, NetworkSpec, NodeFacts, NodeSpec
 from boardcluster.services.pair import EnginePair, load_pair, pair_ids
 from boardcluster.services.profile import Profile, build_profile
-from boardcluster.spec import DEFAULT_LINK_BITS_PER_SECOND, DEFAULT_SUBNET
+from boardcluster.spec.cluster import DEFAULT_LINK_BITS_PER_SECOND, DEFAULT_SUBNET
 
 __all__ = [
     "GOVERNOR_FILES",

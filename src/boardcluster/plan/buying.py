@@ -22,7 +22,7 @@ from boardcluster.plan.planning import (
     front_of,
 )
 from boardcluster.plan.purchase import CurvePoint, PlannedCluster, PurchasePlan
-from boardcluster.spec import NODES_MAX
+from boardcluster.spec.cluster import NODES_MAX
 
 __all__ = ["plan_purchase"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.statistics import Interval
 from boardcluster.plan.asking import OwnNodes, predict_question
 from boardcluster.plan.own_runs import observation_of, own_groups

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.analysis import verdict_of
+from boardcluster.analysis.cells import verdict_of
 from boardcluster.records import Attempt, AttemptState, Campaign, Result, Trial, Verdict
 from boardcluster.store import Store
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from boardcluster.analysis import summarise, untrusted
+from boardcluster.analysis.cells import summarise, untrusted
 from boardcluster.analysis.result_sets import (
     ResultPoint,
     ResultSet,

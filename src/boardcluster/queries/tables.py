@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from boardcluster.analysis import summarise, untrusted
+from boardcluster.analysis.cells import summarise, untrusted
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.names import TableName
 from boardcluster.queries.searches import without_searches

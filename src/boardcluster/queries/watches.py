@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boardcluster.analysis import Cell, security_of, summarise
-from boardcluster.analysis import settings as level_words
+from boardcluster.analysis.cells import Cell, security_of, summarise
+from boardcluster.analysis.cells import settings as level_words
 from boardcluster.analysis.control_chart import (
     ChangePoint,
     ControlChart,

@@ -6,9 +6,10 @@ from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, is_twin, node_words
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.statistics import mean
+from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence, by_distance, key_of
 from boardcluster.report.parts import Part, named, present

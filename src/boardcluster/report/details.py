@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, Untrusted, verdict_of
+from boardcluster.analysis.cells import Cell, Untrusted, verdict_of
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import Campaign, Measurement, Result
 from boardcluster.report import words

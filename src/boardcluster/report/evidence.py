@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.records import PowerModel, PowerSamples, Result, Telemetry
 
 if TYPE_CHECKING:

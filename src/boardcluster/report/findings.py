@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio
 from boardcluster.analysis.scaling import FactorEffect
 from boardcluster.records import Engine, Verdict

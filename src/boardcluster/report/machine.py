@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from boardcluster.analysis import dilation_words
+from boardcluster.analysis.twins import dilation_words
 from boardcluster.records import ClusterSpec, Fingerprint, NodeSpec
 from boardcluster.report import words
 from boardcluster.report.efficiency_part import Declared, prices_table

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from boardcluster.analysis import node_words
 from boardcluster.analysis.advice import Advice, AdviceEvidence, advise
 from boardcluster.analysis.advice.compared import pair_key
 from boardcluster.analysis.cost import Cost, cost
@@ -17,6 +16,7 @@ from boardcluster.analysis.scaling import (
     in_family,
     node_scalings,
 )
+from boardcluster.analysis.twins import node_words
 from boardcluster.analysis.watched import WatchStanding
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report.evidence import Evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from boardcluster.analysis import Cell, MeasuredFigure
+from boardcluster.analysis.cells import Cell, MeasuredFigure
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import Measurement
 from boardcluster.report import words

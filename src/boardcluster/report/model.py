@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import security_of
+from boardcluster.analysis.cells import security_of
 from boardcluster.analysis.watched import WatchStanding
 from boardcluster.records import ClusterSpec, ProbeRun, Result, Security, Verdict
 from boardcluster.report import words

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from markupsafe import Markup
 
-from boardcluster.analysis import is_twin, label_of, node_words, verdict_of
+from boardcluster.analysis.cells import label_of, verdict_of
 from boardcluster.analysis.phases import submissions
 from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summaries
+from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.records import Attempt, Campaign, Result, Telemetry
 from boardcluster.report import words
 from boardcluster.report.curves import Chart, csv_link, draw

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.inference import MeasuredRatio
 from boardcluster.analysis.scaling import (
     FactorEffect,

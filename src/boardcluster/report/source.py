@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
-from boardcluster.analysis import Cell, Configuration, Untrusted, label_of, summarise, untrusted
+from boardcluster.analysis.cells import (
+    Cell,
+    Configuration,
+    Untrusted,
+    label_of,
+    summarise,
+    untrusted,
+)
 from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
 from boardcluster.report import words
 from boardcluster.report.tables import Display, Getter, Getters

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell
 from boardcluster.analysis.advice import Advice
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio
 from boardcluster.analysis.scaling import FactorEffect, NodeScaling
 from boardcluster.factors import FACTORS_BY_NAME, setting_value

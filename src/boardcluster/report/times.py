@@ -8,7 +8,8 @@ from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from boardcluster.analysis import Cell, node_words, verdict_of
+from boardcluster.analysis.cells import Cell, verdict_of
+from boardcluster.analysis.twins import node_words
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.foreign import write_csv
 from boardcluster.records import Measurement, Result, in_cell

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from boardcluster.analysis import label_of, verdict_of
+from boardcluster.analysis.cells import label_of, verdict_of
 from boardcluster.analysis.order import carry_over
 from boardcluster.records import Engine, Result, Verdict
 from boardcluster.report import words

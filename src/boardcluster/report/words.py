@@ -8,7 +8,7 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from boardcluster.analysis import Interval
+from boardcluster.analysis.statistics import Interval
 from boardcluster.capabilities import every_kind
 from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.records import Engine, Security, Trial, Verdict

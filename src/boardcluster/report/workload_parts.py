@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.scaling import size_scalings
 from boardcluster.factors import FACTORS
 from boardcluster.report import words

@@ -12,7 +12,8 @@ from boardcluster.records import ClusterSpec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.settings import check_setting
-from boardcluster.spec import MeterFacts, load_cluster
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.meters import MeterFacts
 from boardcluster.twin.parts import catalog_parts
 
 __all__ = ["read_spec"]

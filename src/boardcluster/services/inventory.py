@@ -6,7 +6,7 @@ from pathlib import Path
 
 from boardcluster.errors import HostError, RemoteError, SpecError
 from boardcluster.remote.gate import run_program
-from boardcluster.spec import Inventory, parse_inventory
+from boardcluster.spec.inventory import Inventory, parse_inventory
 
 __all__ = ["read_inventory"]
 

@@ -29,7 +29,7 @@ from boardcluster.services.daemons import (
 from boardcluster.services.jvm import crash_words, daemon_environment
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 from boardcluster.waiting import wait_until
 
 __all__ = [

@@ -67,7 +67,7 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name, variant_words
 from boardcluster.store.files import read_cluster
 from boardcluster.twin.plan import plan_limits

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from boardcluster.records import Security
 from boardcluster.services.layout import Layout
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 
 __all__ = ["INSECURE_WARNING", "ROOT_WARNING", "WEB_USER", "security_properties"]
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from boardcluster.catalog.lookup import PartEntry, entry_names, find_board, find_part, nearest
 from boardcluster.errors import SpecError
-from boardcluster.spec import BoardFacts, MediumFacts, TwinParts
 from boardcluster.spec.checks import refusal, shown
+from boardcluster.spec.twin import BoardFacts, MediumFacts, TwinParts
 
 __all__ = ["catalog_parts"]
 

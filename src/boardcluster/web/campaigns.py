@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from boardcluster.analysis import verdict_of
+from boardcluster.analysis.cells import verdict_of
 from boardcluster.factors import levels
 from boardcluster.queries.progress import (
     Progress,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from boardcluster.analysis import verdict_of
 from boardcluster.analysis.bottleneck import diagnose
+from boardcluster.analysis.cells import verdict_of
 from boardcluster.analysis.telemetry import (
     busy_cores,
     disk_rate,

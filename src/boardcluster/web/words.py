@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boardcluster.analysis import verdict_of
+from boardcluster.analysis.cells import verdict_of
 from boardcluster.factors import settings_words
 from boardcluster.records import AttemptState, Result, Trial, Verdict
 from boardcluster.units import format_bytes

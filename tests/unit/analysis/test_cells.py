@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.builders import make_fingerprint, make_result
 
-from boardcluster.analysis import (
+from boardcluster.analysis.cells import (
     Cell,
     security_of,
     settings,

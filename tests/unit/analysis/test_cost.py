@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.builders import make_board_fingerprint, make_probe_run, make_result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.cost import Cost, cost, workers_to_match
 from boardcluster.analysis.scaling import amdahl_fit
 from boardcluster.analysis.twins import undilated_value

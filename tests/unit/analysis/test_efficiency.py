@@ -10,7 +10,7 @@ import pytest
 from tests.builders import make_board_fingerprint, make_fingerprint, make_probe_run
 from tests.unit.analysis.runs import metered, result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.efficiency import (
     DGEMM_FIGURE,
     Amount,

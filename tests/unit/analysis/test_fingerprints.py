@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.builders import make_board_fingerprint
 
-from boardcluster.analysis import differences, differences_among
+from boardcluster.analysis.fingerprints import differences, differences_among
 from boardcluster.records import Fingerprint, Security
 
 SETUP = make_board_fingerprint(

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.unit.analysis.runs import result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.order import CarryOver, carry_over
 from boardcluster.records import AttemptState, Engine, Result, Verdict
 

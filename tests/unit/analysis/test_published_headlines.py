@@ -13,7 +13,7 @@ import pytest
 from tests.builders import make_fingerprint
 from tests.unit.analysis.runs import metered, result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.efficiency import (
     Peak,
     efficiency_of,

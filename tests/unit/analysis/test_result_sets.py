@@ -9,7 +9,7 @@ import pytest
 from tests.builders import make_energy, make_fingerprint
 from tests.unit.cli.test_results import result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.inference import compare_values
 from boardcluster.analysis.result_sets import (
     DURATION,

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import make_fingerprint
 from tests.unit.analysis.runs import result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.inference import ComparisonMethod
 from boardcluster.analysis.scaling import (
     Law,

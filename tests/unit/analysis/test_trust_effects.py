@@ -10,7 +10,7 @@ import pytest
 from tests.builders import make_measurement, make_result
 from tests.unit.analysis.telemetry import NAN, Column, node, times, when, world
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.trust import Expectations, Judgement, judge, precision_reached
 from boardcluster.records import (
     Disturbance,

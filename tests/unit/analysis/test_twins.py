@@ -8,7 +8,8 @@ import pytest
 from tests.builders import make_result
 from tests.unit.analysis.test_fingerprints import SETUP
 
-from boardcluster.analysis import dilation_words, is_twin, label_of, summarise, twin_words
+from boardcluster.analysis.cells import label_of, summarise
+from boardcluster.analysis.twins import dilation_words, is_twin, twin_words
 from boardcluster.records import Result
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from boardcluster.campaign.plan import expand
 from boardcluster.records import Campaign, CampaignSpec, Engine, Matrix, Policy, Trial
-from boardcluster.spec import WorkloadFacts
+from boardcluster.spec.campaign import WorkloadFacts
 
 
 def plan_trials(

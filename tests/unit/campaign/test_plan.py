@@ -35,7 +35,8 @@ from boardcluster.records import (
     Trial,
 )
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import WorkloadFacts, load_campaign, propose_cluster
+from boardcluster.spec.campaign import WorkloadFacts, load_campaign
+from boardcluster.spec.template import propose_cluster
 from boardcluster.store.files import check_id
 
 BOTH = (Engine.MAPREDUCE, Engine.SPARK)

@@ -31,7 +31,7 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, variant_words
 from boardcluster.store import Store
 

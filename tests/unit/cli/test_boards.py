@@ -41,7 +41,8 @@ from boardcluster.services.profile import profile_names
 from boardcluster.services.provision.provisioning import Change
 from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.services.status import DaemonView, Status
-from boardcluster.spec import load_cluster, render_cluster
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.template import render_cluster
 
 HOSTS = ["pi@pi0", "pi@pi1"]
 

@@ -11,7 +11,7 @@ from boardcluster.errors import StoreError, UsageError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.store import Store
 
 

@@ -15,7 +15,7 @@ from boardcluster.errors import SpecError, UsageError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 
 HOSTS = ("pi@pi0", "ssh://pi@10.0.0.2:2222", "pi2")
 

@@ -15,7 +15,7 @@ from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, MeterSpec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.telemetry.meters.registry import kinds
 
 

@@ -16,7 +16,7 @@ from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.twins import read_twin
 from boardcluster.catalog.lookup import find_board, find_part
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import load_campaign
+from boardcluster.spec.campaign import load_campaign
 from boardcluster.spec.experiment import load_experiment
 from boardcluster.spec.variant import apply_variant
 from boardcluster.twin.heat import heat_model

@@ -18,7 +18,7 @@ from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.services import boards, operation
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 
 
 class Desk:

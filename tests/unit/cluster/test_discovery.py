@@ -20,7 +20,7 @@ from boardcluster.cluster.discovery import (
 from boardcluster.records import Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
-from boardcluster.spec import DEFAULT_FOLDER
+from boardcluster.spec.cluster import DEFAULT_FOLDER
 
 
 def test_a_machine_is_asked_once() -> None:

@@ -19,7 +19,8 @@ from boardcluster.errors import CapacityError, HostError, SpecError, UsageError
 from boardcluster.records import ClusterSpec, Role, Security
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import load_cluster, render_cluster
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.units import GIB
 
 WISH = Wish(

@@ -26,7 +26,7 @@ from boardcluster.doctor import (
 )
 from boardcluster.errors import HostError, LockedError, UsageError
 from boardcluster.remote.fake import FakeRemote
-from boardcluster.spec import propose_cluster
+from boardcluster.spec.template import propose_cluster
 
 KEYS = {"check", "severity", "ok", "seen", "why", "fix", "source", "node", "repair"}
 

@@ -34,7 +34,7 @@ from boardcluster.doctor import (
 from boardcluster.doctor.checks.tools import BOARD_TOOLS
 from boardcluster.doctor.gather import driver_of
 from boardcluster.records import ClusterSpec, Security
-from boardcluster.spec import propose_cluster, render_cluster
+from boardcluster.spec.template import propose_cluster, render_cluster
 
 # The checks as a whole
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 from tests.builders import make_cluster, make_fingerprint, make_result
 
-from boardcluster.analysis import Cell, summarise
+from boardcluster.analysis.cells import Cell, summarise
 from boardcluster.plan.expected import expected_runs
 from boardcluster.records import Engine
 

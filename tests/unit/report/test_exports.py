@@ -14,7 +14,7 @@ import pytest
 from tests.builders import make_energy, make_power
 from tests.unit.report.conftest import Make
 
-from boardcluster.analysis import summarise, untrusted
+from boardcluster.analysis.cells import summarise, untrusted
 from boardcluster.analysis.efficiency import efficiency_of
 from boardcluster.errors import CapacityError, HostError, UsageError
 from boardcluster.records import (

@@ -16,7 +16,7 @@ import pytest
 from tests.builders import make_energy
 from tests.unit.analysis.telemetry import DURATION_SECONDS, node
 
-from boardcluster.analysis import Cell, summarise
+from boardcluster.analysis.cells import Cell, summarise
 from boardcluster.analysis.scaling import node_scalings
 from boardcluster.errors import StoreError, UsageError
 from boardcluster.records import (

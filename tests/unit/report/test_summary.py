@@ -8,9 +8,9 @@ import pytest
 from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
 
-from boardcluster.analysis import twin_words
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.cost import Cost, CostPoint
+from boardcluster.analysis.twins import twin_words
 from boardcluster.records import (
     AttemptState,
     Campaign,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from boardcluster.analysis import Interval
 from boardcluster.analysis.inference import RunValue, compare
+from boardcluster.analysis.statistics import Interval
 from boardcluster.report import ratio_words, words
 
 

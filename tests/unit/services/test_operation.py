@@ -38,7 +38,7 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant
 
 EMULATED = "boardcluster.cluster.kinds.emulated.nodes"

@@ -37,7 +37,8 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.provision.provisioning import Change
-from boardcluster.spec import address_of, render_cluster
+from boardcluster.spec.cluster import address_of
+from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant
 
 HEALTHY = Health(

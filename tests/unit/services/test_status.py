@@ -23,7 +23,7 @@ from boardcluster.services.java import Java
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.status import Status, status
-from boardcluster.spec import render_cluster
+from boardcluster.spec.template import render_cluster
 
 JAVA = Java(program=Path("/java/bin/java"), feature=17, version="17.0.1", vendor="Maker")
 NAMES = ["master", "worker1", "worker2"]

@@ -19,13 +19,9 @@ from boardcluster.records import (
     Security,
     Sudo,
 )
-from boardcluster.spec import (
-    FoundBoard,
-    address_of,
-    load_cluster,
-    propose_boards,
-    render_cluster,
-)
+from boardcluster.spec.boards import FoundBoard, propose_boards
+from boardcluster.spec.cluster import address_of, load_cluster
+from boardcluster.spec.template import render_cluster
 
 PAIRS, PROFILES = ["pair-1"], ["default"]
 GOOD = """\

@@ -24,7 +24,7 @@ from boardcluster.records import (
 )
 from boardcluster.services.profile import profile_names
 from boardcluster.services.settings import check_setting
-from boardcluster.spec import WorkloadFacts, load_campaign, mix_engines
+from boardcluster.spec.campaign import WorkloadFacts, load_campaign, mix_engines
 from boardcluster.spec.checks import mix_jobs
 
 ROOT = Path(__file__).parents[3]

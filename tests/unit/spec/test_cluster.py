@@ -6,7 +6,7 @@ import pytest
 
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
-from boardcluster.spec import address_of, host_address, load_cluster
+from boardcluster.spec.cluster import address_of, host_address, load_cluster
 
 PAIRS = ("hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9")
 PROFILES = ("default", "upstream", "paper-2026", "paper-2021")

@@ -11,7 +11,7 @@ import yaml
 
 from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec
-from boardcluster.spec import Inventory, parse_inventory, render_inventory
+from boardcluster.spec.inventory import Inventory, parse_inventory, render_inventory
 
 PATH = Path("inventory.json")
 

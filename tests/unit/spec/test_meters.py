@@ -8,7 +8,9 @@ import pytest
 
 from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, PowerModel
-from boardcluster.spec import MeterFacts, load_cluster, render_cluster
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.meters import MeterFacts
+from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant
 
 PAIRS, PROFILES = ("pair",), ("default",)

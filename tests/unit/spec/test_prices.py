@@ -7,8 +7,9 @@ import pytest
 
 from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, Prices
-from boardcluster.spec import load_cluster, render_cluster
+from boardcluster.spec.cluster import load_cluster
 from boardcluster.spec.prices import PricesTable
+from boardcluster.spec.template import render_cluster
 
 CLUSTER = """\
 [cluster]

@@ -9,7 +9,8 @@ import pytest
 from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, MasterPlacement
 from boardcluster.services.settings import check_setting
-from boardcluster.spec import load_cluster, propose_cluster, render_cluster
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.template import propose_cluster, render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, variant_words
 
 PAIR = "hadoop-3.4.2-spark-4.1.4"

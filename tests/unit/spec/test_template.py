@@ -6,7 +6,8 @@ import pytest
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
 from boardcluster.services.profile import build_profile
-from boardcluster.spec import load_cluster, propose_cluster, render_cluster, workers_that_fit
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
 from boardcluster.units import GIB, MIB
 
 PAIRS = ("hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9")

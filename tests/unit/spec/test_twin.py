@@ -6,7 +6,9 @@ import pytest
 
 from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, NodeTwin, TwinSpec
-from boardcluster.spec import BoardFacts, MediumFacts, TwinParts, load_cluster, render_cluster
+from boardcluster.spec.cluster import load_cluster
+from boardcluster.spec.template import render_cluster
+from boardcluster.spec.twin import BoardFacts, MediumFacts, TwinParts
 from boardcluster.units import GIB
 
 PAIRS = ("hadoop-3.4.2-spark-4.1.4",)

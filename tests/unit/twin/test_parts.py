@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.spec import BoardFacts, MediumFacts
+from boardcluster.spec.twin import BoardFacts, MediumFacts
 from boardcluster.twin.parts import catalog_parts
 from boardcluster.units import GIB
 

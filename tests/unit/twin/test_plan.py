@@ -16,7 +16,7 @@ from boardcluster.records import (
     Role,
     TwinSpec,
 )
-from boardcluster.spec import load_cluster
+from boardcluster.spec.cluster import load_cluster
 from boardcluster.twin.parts import catalog_parts
 from boardcluster.twin.plan import IDLE_HEADROOM, Host, plan_limits
 from boardcluster.units import GIB, MIB

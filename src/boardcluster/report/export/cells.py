@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from boardcluster.analysis import Cell, Configuration, Untrusted, security_of, twin_words
+from boardcluster.analysis.cells import Cell, Configuration, Untrusted, security_of
 from boardcluster.analysis.efficiency import Efficiency, core_watts_of, efficiency_of, watts_of
 from boardcluster.analysis.inference import run_value
 from boardcluster.analysis.statistics import mean
-from boardcluster.analysis.twins import dilation_of
+from boardcluster.analysis.twins import dilation_of, twin_words
 from boardcluster.records import Result, Verdict
 from boardcluster.report.export.frames import (
     FieldGetter,

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from boardcluster.analysis import twin_words, verdict_of
+from boardcluster.analysis.cells import verdict_of
+from boardcluster.analysis.twins import twin_words
 from boardcluster.records import (
     Attempt,
     Campaign,

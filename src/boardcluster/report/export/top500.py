@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from boardcluster.analysis import Cell, twin_words
+from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.twins import twin_words
 from boardcluster.records import Energy, EnergyMethod, Result
 from boardcluster.report.export.cells import core_power_watts
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from boardcluster.analysis import Cell, Interval
+from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.statistics import Interval
 from boardcluster.report import words
 from boardcluster.report.plots.cells import (
     MOST_ROWS,

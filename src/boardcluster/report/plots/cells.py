@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-from boardcluster.analysis import Cell, node_words, security_of, settings
+from boardcluster.analysis.cells import Cell, security_of, settings
+from boardcluster.analysis.twins import node_words
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable, levels, setting_words
 from boardcluster.records import Fingerprint
 from boardcluster.report import words

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.report import words
 from boardcluster.report.plots.figure import Durations, Figure
 from boardcluster.report.plots.frames import Sheet, add_boxes, clean_axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.records import Verdict
 from boardcluster.report.plots.cells import MOST_ROWS, cell_row, cut_groups, part_words, slug
 from boardcluster.report.plots.figure import Durations, Figure

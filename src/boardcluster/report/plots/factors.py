@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.inference import estimate, run_value
 from boardcluster.analysis.scaling import intermediate_share
 from boardcluster.errors import UsageError

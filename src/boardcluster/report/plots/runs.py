@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from boardcluster.analysis import is_twin, node_words
 from boardcluster.analysis.energy import gap_limit_seconds
 from boardcluster.analysis.telemetry import busy_cores, capacity_cores, window_of
+from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.records import PowerModel, PowerSamples, Result, Telemetry
 from boardcluster.report import words
 from boardcluster.report.curves import COLOURS, Chart, Line

@@ -47,7 +47,7 @@ from boardcluster.services.galera.config import (
 )
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 from boardcluster.waiting import wait_until
 
 __all__ = [

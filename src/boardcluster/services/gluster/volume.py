@@ -50,7 +50,7 @@ from boardcluster.services.gluster.config import (
 )
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 from boardcluster.units import format_bytes
 from boardcluster.waiting import wait_until
 

@@ -40,7 +40,7 @@ from boardcluster.services.http.config import (
 )
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 from boardcluster.waiting import wait_until
 
 __all__ = ["FARM_VARIABLE", "farm_folder", "put_pages", "serving", "target_of"]

@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 
 from boardcluster.errors import SpecError
 from boardcluster.records import MeterSpec
-from boardcluster.spec import MeterFacts
+from boardcluster.spec.meters import MeterFacts
 from boardcluster.telemetry import meters
 from boardcluster.telemetry.meters.base import MeterKind
 

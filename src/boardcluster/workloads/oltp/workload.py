@@ -24,7 +24,7 @@ from boardcluster.services.galera.database import (
     database_folder,
     replicated,
 )
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import (
     Context,

@@ -7,7 +7,7 @@ import math
 import pytest
 from tests.unit.analysis.runs import result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis.cells import summarise
 from boardcluster.analysis.inference import compare, observe, precision_of
 from boardcluster.analysis.inference.sequential import anytime_quantile
 from boardcluster.records import Engine

@@ -8,7 +8,7 @@ from boardcluster.errors import SpecError
 from boardcluster.records import MeterSpec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import load_cluster
+from boardcluster.spec.cluster import load_cluster
 from boardcluster.telemetry import meters
 from boardcluster.telemetry.meters.registry import kind_of, kinds, meter_facts, settings_of
 from boardcluster.telemetry.meters.wire.credentials import Secret

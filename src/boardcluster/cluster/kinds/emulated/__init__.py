@@ -7,7 +7,7 @@ from boardcluster.cluster.kinds.emulated.service_user import NAME
 from boardcluster.cluster.nodes import NodeKind, Wish
 from boardcluster.cluster.state import LiveState
 from boardcluster.records import ClusterSpec
-from boardcluster.spec import propose_cluster
+from boardcluster.spec.template import propose_cluster
 
 __all__ = ["KIND"]
 

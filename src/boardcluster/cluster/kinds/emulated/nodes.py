@@ -49,7 +49,7 @@ from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, NetnsUserRemote, enter
-from boardcluster.spec import address_of, host_address
+from boardcluster.spec.cluster import address_of, host_address
 from boardcluster.waiting import wait_until
 
 __all__ = ["EmulatedNodes", "admin_of", "check_host", "remote_of"]

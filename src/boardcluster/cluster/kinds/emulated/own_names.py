@@ -13,7 +13,7 @@ from pathlib import Path
 from boardcluster.cluster.kinds.emulated.service_user import with_user
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import Remote
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 
 __all__ = ["give_names", "write_names"]
 

@@ -23,7 +23,7 @@ from boardcluster.errors import HostError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
-from boardcluster.spec import address_of
+from boardcluster.spec.cluster import address_of
 
 __all__ = ["LocalNodes", "check_machine", "user_name"]
 

@@ -7,8 +7,8 @@ import os
 from boardcluster.cluster.nodes import Wish
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
-from boardcluster.spec import LOOPBACK_ADDRESS, LOOPBACK_NAME, LOOPBACK_SUBNET
 from boardcluster.spec.checks import check_cluster_name
+from boardcluster.spec.cluster import LOOPBACK_ADDRESS, LOOPBACK_NAME, LOOPBACK_SUBNET
 from boardcluster.units import GIB, MIB, format_bytes
 
 __all__ = ["propose_local"]
