@@ -9,7 +9,7 @@ connection at most 3 s. Ends with status 1 if a median misses its target.
 The nodes are namespaces with their own root folder and their own ``sshd``. The daemons of 64 do not
 fit into one machine: in their place two processes on each node only sleep. So of 64 connecting and
 asking is measured, and no answer of HDFS or YARN. All 64 ``sshd`` share the driver's cores here; a
-row says how much CPU time is the driver's own, which is all that it has to do where boards are boards.
+row says how much CPU time is the driver's own, which is all that it has to do for real boards.
 """
 
 from __future__ import annotations
