@@ -1,11 +1,13 @@
-"""The profile ``default`` against the others: one campaign, in blocks, on emulated nodes.
+"""The profile ``default`` against the others: one campaign on emulated nodes, profiles in turns.
 
     benchmarks/defaults.py run small --home DIR      # small, 1gb or 4gb; continues where it ended
     benchmarks/defaults.py table --home DIR
 
-The home is that of a cluster that ``boardcluster init`` declared. The table has a row per workload,
-engine and size: the medians, and the median over the blocks of the time under ``default`` over the
-shortest one of another profile in the same block. Ends with status 1 if that is above 1 anywhere.
+The home is that of a cluster that ``boardcluster init`` declared. A block is a start of the cluster
+with each profile, one after the other, in another order each time. The table has a row per
+workload, engine and size: the medians, and the median over the whole blocks of the time under
+``default`` over the shortest one of another profile in the same block. Ends with status 1 if that
+is above 1 anywhere.
 """
 
 from __future__ import annotations
@@ -46,17 +48,18 @@ def print_table(rows: list[dict[str, Any]]) -> int:
     for row in rows:
         if row["state"] == "ok" and row["campaign_name"].startswith("defaults-"):
             cell = (row["workload"], row["engine"], row["size_bytes"])
-            cells[cell][row["repetition"]][row["profile"]] = row["duration_seconds"]
+            cells[cell][row["start"]][row["profile"]] = row["duration_seconds"]
     print("| workload | engine | size | default | shortest other | ratio | blocks |")
     print("|---|---|--:|--:|--:|--:|--:|")
     ratios = []
+    profiles = {name for found in cells.values() for block in found.values() for name in block}
     for (workload, engine, size_bytes), found in sorted(cells.items()):
         pairs = [
             (block[OURS], min(value for name, value in block.items() if name != OURS))
             for block in found.values()
-            if OURS in block and len(block) > 1
+            if OURS in block and block.keys() == profiles
         ]
-        if not pairs:
+        if not pairs or profiles == {OURS}:
             continue
         ours, other = (statistics.median(side) for side in zip(*pairs, strict=True))
         ratios.append(statistics.median(first / second for first, second in pairs))
