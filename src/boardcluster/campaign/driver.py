@@ -30,6 +30,7 @@ from boardcluster.records import (
     Campaign,
     Fingerprint,
     Measurement,
+    OnLoss,
     Trial,
     in_cell,
 )
@@ -46,6 +47,9 @@ Not of one cell alone: what cannot run there says nothing of other cells."""
 
 _SETTLE_SECONDS = 10.0
 """Least pause before a disturbed run is repeated: what disturbs often comes in short bursts."""
+
+_WITHOUT_RESULT = 2
+"""How often a run is repeated at least that has no result because of what passes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +107,7 @@ def run_trials(
           number can be trusted;
        k. delete the output, and commit state, measurement and samples in one transaction;
        l. repeat, after a cool-down, what is too disturbed for its cell, as often as the policy
-          says;
+          says, and twice at least what has no result because of what passes by itself;
        m. after a loss of a node, a daemon or a disk: have it back as the policy says, and try the
           trial again; see ``Recovery``.
     2. A trial that fails does not stop the campaign; a cluster that does not come back does, and
@@ -209,9 +213,9 @@ class _Trials:
         fingerprint = self._known[1]
         run = partial(_run, self._store, live, fingerprint, trial, bench=bench, watch=self._watch)
         end = run()
-        for _ in range(bench.policy.repeat_tainted):
-            if end.lost or not (end.excluded or end.passing):
-                break
+        repeats = 0
+        while not end.lost and repeats < self._repeats_most(end):
+            repeats += 1
             bench.progress("disturbed: cooling down before repeating it", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
             end = run(
@@ -220,6 +224,18 @@ class _Trials:
         if end.state is AttemptState.INVALID:
             self._known = None  # what made it so may have changed the setup
         return end
+
+    def _repeats_most(self, end: TrialEnd) -> int:
+        """Return how often a trial may be repeated after an attempt that came to this.
+
+        Without a result at least twice where losses are mended: a medium or a node that stood still
+        for a while and is well again was a loss, too, which only the samples have seen.
+        """
+        policy = self._bench.policy
+        if end.passing:
+            mended = self._recovery is not None and policy.on_loss is not OnLoss.STOP
+            return max(policy.repeat_tainted, _WITHOUT_RESULT if mended else 0)
+        return policy.repeat_tainted if end.excluded else 0
 
     def _stop_at_one_cause(self, trial: Trial, end: TrialEnd) -> None:
         """Stop where one cause leaves trial after trial without a result.

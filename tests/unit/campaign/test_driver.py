@@ -32,6 +32,7 @@ from boardcluster.records import (
     Engine,
     Fingerprint,
     Measurement,
+    OnLoss,
     Policy,
     Trial,
     Verdict,
@@ -74,6 +75,7 @@ class Stage:
         cluster: Callable[[Trial], LiveCluster] | None = None,
         repeat_tainted: int = 0,
         recovery: Any = None,
+        on_loss: OnLoss = OnLoss.RESTART,
     ) -> None:
         run_trials(
             self.store,
@@ -81,7 +83,7 @@ class Stage:
             self.trials if trials is None else trials,
             cluster=cluster or self.cluster,
             bench=Bench(
-                policy=Policy(timeout_seconds=60, repeat_tainted=repeat_tainted),
+                policy=Policy(timeout_seconds=60, repeat_tainted=repeat_tainted, on_loss=on_loss),
                 cache=self.tmp_path / "cache",
                 progress=no_progress,
                 text=lambda _: dataset_in(self.tmp_path),
@@ -850,6 +852,26 @@ def test_a_run_that_telemetry_does_not_cover_is_repeated_too(
         "telemetry: 0",
         "telemetry: 1; attempt 1 was invalid, too",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mends", "on_loss", "attempts"),
+    [(True, OnLoss.RESTART, 3), (True, OnLoss.STOP, 1), (False, OnLoss.RESTART, 1)],
+)
+def test_a_run_without_a_result_is_repeated_where_losses_are_mended(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, mends: bool, on_loss: OnLoss, attempts: int
+) -> None:
+    """Also with ``repeat_tainted = 0``: a medium that stood still left no result."""
+    end = TrialEnd(
+        state=AttemptState.INVALID, reason="telemetry: no samples", measurement=None, passing=True
+    )
+    monkeypatch.setattr(module, "run_trial", lambda *_, **__: end)
+    monkeypatch.setattr("boardcluster.campaign.driver.time.sleep", lambda _: None)
+
+    recovery = FakeRecovery(9) if mends else None
+    stage.run(stage.trials[:1], recovery=recovery, on_loss=on_loss)
+
+    assert len(stage.ended) == attempts
 
 
 def test_a_run_that_a_model_can_adjust_for_is_not_repeated(
