@@ -21,12 +21,13 @@ import json
 import os
 import re
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from cluster import Table
 
 from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState, save_state
@@ -208,20 +209,13 @@ def main() -> None:
         if asked.only != "few":
             found |= many(folder / "many", repetitions)
     targets = {"up": 90, "again": 10, "status": 2, "doctor": 10, "look at a board": 3, HINDERED: 60}
-    missed = False
-    sys.stdout.write(
-        "| what | median | range | target | share of target |\n|---|--:|--:|--:|--:|\n"
-    )
+    table = Table()
+    table.head()
     for what, seconds in found.items():
-        middle = statistics.median(seconds)
-        row = f"| {what} | {middle:.1f} s | {min(seconds):.1f} to {max(seconds):.1f} s |"
-        if what == OWN_CPU:  # a part of the row before, and no goal of its own
-            sys.stdout.write(f"{row} | |\n")
-            continue
-        most = targets.get(what, 5)
-        missed |= middle > most
-        sys.stdout.write(f"{row} {most} s | {middle / most:.2f} |\n")
-    sys.exit(missed)
+        # The driver's share is a part of the row before, and has no goal of its own.
+        table.row(what, seconds, "s", None if what == OWN_CPU else targets.get(what, 5))
+    if table.missed:
+        sys.exit(f"missed: {', '.join(table.missed)}")
 
 
 if __name__ == "__main__":

@@ -53,13 +53,14 @@ def print_table(rows: list[dict[str, Any]]) -> int:
     print("|---|---|--:|--:|--:|--:|--:|")
     ratios = []
     profiles = {name for found in cells.values() for block in found.values() for name in block}
+    others = profiles - {OURS}
     for (workload, engine, size_bytes), found in sorted(cells.items()):
         pairs = [
-            (block[OURS], min(value for name, value in block.items() if name != OURS))
+            (block[OURS], min(block[name] for name in others))
             for block in found.values()
-            if OURS in block and block.keys() == profiles
+            if others and block.keys() == {OURS, *others}
         ]
-        if not pairs or profiles == {OURS}:
+        if not pairs:
             continue
         ours, other = (statistics.median(side) for side in zip(*pairs, strict=True))
         ratios.append(statistics.median(first / second for first, second in pairs))

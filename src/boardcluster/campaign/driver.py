@@ -49,7 +49,7 @@ _SETTLE_SECONDS = 10.0
 """Least pause before a disturbed run is repeated: what disturbs often comes in short bursts."""
 
 _WITHOUT_RESULT = 2
-"""How often a run is repeated at least that has no result because of what passes by itself."""
+"""Repeats that any run may have that has no result because of what passes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def run_trials(
           number can be trusted;
        k. delete the output, and commit state, measurement and samples in one transaction;
        l. repeat, after a cool-down, what is too disturbed for its cell, as often as the policy
-          says, and twice at least what has no result because of what passes by itself;
+          says, and up to twice in any case what has no result because of what passes by itself;
        m. after a loss of a node, a daemon or a disk: have it back as the policy says, and try the
           trial again; see ``Recovery``.
     2. A trial that fails does not stop the campaign; a cluster that does not come back does, and
@@ -228,8 +228,8 @@ class _Trials:
     def _repeats_most(self, end: TrialEnd) -> int:
         """Return how often a trial may be repeated after an attempt that came to this.
 
-        Without a result at least twice where losses are mended: a medium or a node that stood still
-        for a while and is well again was a loss, too, which only the samples have seen.
+        Without a result up to twice in any case where losses are mended: a medium or a node that
+        stood still for a while and is well again was a loss, too, which only the samples have seen.
         """
         policy = self._bench.policy
         if end.passing:

@@ -39,10 +39,9 @@ class Database:
     def ask(self) -> dict[str, str]:
         """Return its state by name; empty if it does not answer."""
         if self._client is None or self._client.poll() is not None:
+            # Its messages go where ours go: into the service's log.
             self._client = subprocess.Popen(
-                self._argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,  # its messages go where ours go, the service's log
+                self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         try:
             return self._exchange(self._client)
