@@ -115,6 +115,19 @@ exec sleep infinity
 """The first process of an ordinary user's own view of this machine."""
 
 
+def give_away(folder: Path, user: int) -> None:
+    """Make every folder and every small file in a folder a user's, while others write there.
+
+    What another test fetches meanwhile is renamed when it is whole: a name that has gone is theirs.
+    """
+    for above, _, names in os.walk(folder):
+        os.chown(above, user, user)
+        for path in (Path(above, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):
+                if path.lstat().st_size < COPIED_BYTES_MOST:
+                    os.chown(path, user, user, follow_symlinks=False)
+
+
 @contextlib.contextmanager
 def as_nobody(cache: Path, folder: Path) -> Iterator[tuple[str, ...]]:
     """What an ordinary user's programs are started with; the cache is the user's own, uncopied.
@@ -140,10 +153,7 @@ def as_nobody(cache: Path, folder: Path) -> Iterator[tuple[str, ...]]:
             root = Path(f"/proc/{holder.pid}/root")
             for path in above:
                 (root / path.relative_to("/")).chmod(0o755)
-            own = root / cache.relative_to("/")
-            for path in (own, *own.rglob("*")):
-                if path.is_dir() or path.stat().st_size < COPIED_BYTES_MOST:
-                    os.chown(path, NOBODY, NOBODY)
+            give_away(root / cache.relative_to("/"), NOBODY)
             yield (*AS_DRIVER, str(holder.pid), *AS_NOBODY)
         finally:
             holder.kill()

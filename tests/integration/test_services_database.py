@@ -229,6 +229,7 @@ def test_a_server_without_its_network_costs_no_committed_transaction(
 
 
 @pytest.mark.soak
+@pytest.mark.usefixtures("fetched")
 def test_an_ordinary_user_is_told_why_there_is_no_database_without_root(
     open_folder: Path, cache: Path, java_home: Path, tmp_path: Path
 ) -> None:
