@@ -2,6 +2,7 @@
 # make test    passes every test
 # make check   passes those that need no cluster, in minutes
 # make soak    what takes longer than a change should wait for: before a release
+# Each room of tests leaves its results and times in dist/tests, in JUnit's form.
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q
@@ -46,16 +47,16 @@ lint: dev
 	@$(BIN)/mypy
 
 unit: dev
-	@$(PYTEST) tests/unit -n 3
+	@$(PYTEST) tests/unit -n 3 --junitxml=dist/tests/unit.xml
 
 tidy: dev
-	@$(PYTEST) tests/tidy -n 2
+	@$(PYTEST) tests/tidy -n 2 --junitxml=dist/tests/tidy.xml
 
 # Clusters side by side, one more than there are cores because they wait a lot; and then one by
 # one what measures this machine.
 integration: dev jar
-	@$(PYTEST) tests/integration -m "not alone and not soak" -n 3 --dist loadfile --no-loadscope-reorder
-	@$(PYTEST) tests/integration -m "alone and not soak"
+	@$(PYTEST) tests/integration -m "not alone and not soak" -n 3 --dist loadfile --no-loadscope-reorder --junitxml=dist/tests/integration.xml
+	@$(PYTEST) tests/integration -m "alone and not soak" --junitxml=dist/tests/alone.xml
 
 bench: venv jar
 	$(BIN)/python benchmarks/cluster.py
