@@ -9,15 +9,18 @@ from typing import TypeVar
 from boardcluster.errors import BoardclusterError
 from boardcluster.remote.gate import end_programs
 
-__all__ = ["each_node", "raise_first"]
+__all__ = ["ASKED_AT_ONCE", "each_node", "raise_first"]
 
 _NODES_AT_ONCE = 16
+
+ASKED_AT_ONCE = 32
+"""Of nodes that are only asked something: one that does not answer keeps its place for seconds."""
 
 Answer = TypeVar("Answer")
 
 
 def each_node(
-    names: Iterable[str], one: Callable[[str], Answer]
+    names: Iterable[str], one: Callable[[str], Answer], *, at_once: int = _NODES_AT_ONCE
 ) -> tuple[dict[str, Answer], dict[str, BoardclusterError]]:
     """Do something for each node, so many at once; return the answers and the errors by name."""
     answers: dict[str, Answer] = {}
@@ -30,7 +33,7 @@ def each_node(
             errors[name] = error
 
     order = list(names)
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+    with ThreadPoolExecutor(at_once) as pool:
         try:
             list(pool.map(guarded, order))
         except BaseException:  # Ctrl-C: what the nodes were asked may take an hour

@@ -24,7 +24,7 @@ from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, Piped, run_program, shown, streaming, tail_text
 from boardcluster.remote.node_rpc import node_program, start_detached
 from boardcluster.remote.ssh_job import run_job
-from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute, client_settings
+from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute
 from boardcluster.remote.ssh_words import command_failure, connection_failure, is_silence
 
 __all__ = ["JOBS_FOLDER", "SshRemote", "SshRoute"]
@@ -130,8 +130,7 @@ class SshRemote:
             return ()
         if not self._login:
             # The configuration knows: asking the node would cost a round trip for each of them.
-            settings = client_settings(self._route.host, identity=self._route.identity)
-            self._login = settings["user"]
+            self._login = self._route.settings()["user"]
         return () if self._login == self._user else ("sudo", "-n", "-u", self._user, "--")
 
     def _attempt(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import time
@@ -32,6 +33,10 @@ _SILENT_SECONDS = 10.0
 _SOCKET_PATH_BYTES_MAX = 104
 _SOCKET_NAME_BYTES = 58
 """A slash, the 40 digits of %C, and the 17 characters that ssh adds while it makes the socket."""
+
+_SLOW_KEY_EXCHANGE = "sntrup761"
+"""Begins the names of what OpenSSH 9.0 to 9.8 offer first; its key pair takes six times the
+processor time of all the rest of a connection."""
 
 _DESTINATION = re.compile(r"(?!-)(ssh://)?([^\s/@-][^\s/@]*@)?[^\s/@-][^\s/@]*")
 
@@ -94,6 +99,7 @@ class SshRoute:
     """Shared by all routes to the boards of a cluster."""
     silence: Silence = field(default_factory=Silence, compare=False, repr=False)
     """Shared by all who go this way."""
+    _settings: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_destination(self.host)
@@ -102,6 +108,16 @@ class SshRoute:
                 f"the path of {self.control} is too long for the sockets of shared connections",
                 hint="set TMPDIR to a folder with a short path, such as /tmp",
             )
+
+    def settings(self) -> dict[str, str]:
+        """Return what the user's configuration says of the host, asked once.
+
+        Raises:
+            HostError: ssh is missing or does not accept the user's configuration.
+        """
+        if not self._settings:
+            self._settings.update(client_settings(self.host, identity=self.identity))
+        return self._settings
 
     def command(self, *words: str) -> list[str]:
         """Return the ssh command line up to and with the host, further options before it."""
@@ -113,9 +129,24 @@ class SshRoute:
             *("-o", "ControlMaster=auto"),
             *("-o", f"ControlPath={_value(self.control / '%C', tokens=True)}"),
             *("-o", f"ControlPersist={_PERSIST_SECONDS}"),
+            *self._key_exchange(),
             *words,
             *("--", self.host),
         ]
+
+    def _key_exchange(self) -> list[str]:
+        """Return the option that offers slow key exchanges last, unless the user has chosen any.
+
+        Whether ssh is there and the configuration right, ssh itself says when it runs.
+        """
+        try:
+            offered = self.settings().get("kexalgorithms", "")
+            own = offered != _default_key_exchange()
+        except HostError:
+            return []
+        names = offered.split(",")
+        quick = sorted(names, key=lambda name: name.startswith(_SLOW_KEY_EXCHANGE))
+        return [] if own or quick == names else ["-o", f"KexAlgorithms={','.join(quick)}"]
 
 
 def check_destination(host: str) -> None:
@@ -175,6 +206,15 @@ def client_settings(host: str, *, identity: Path | None = None) -> dict[str, str
         words = done.stderr.decode(errors="replace")
         raise connection_failure(host, host, words, status=NO_STATUS, known_hosts=none)
     return dict(line.partition(" ")[::2] for line in done.text.splitlines())
+
+
+@functools.cache
+def _default_key_exchange() -> str:
+    """Return what ssh offers of itself, in that order."""
+    done = run_program(["ssh", "-F", "none", "-G", "--", "localhost"], check=False)
+    return dict(line.partition(" ")[::2] for line in done.text.splitlines()).get(
+        "kexalgorithms", ""
+    )
 
 
 def _value(path: Path, *, tokens: bool = False) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from boardcluster.cluster.discovery import discover, require_nodes, skews
-from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.kinds.boards.nodes import (
     SERVICE_USER,
     BoardNodes,
@@ -431,7 +431,7 @@ def current_daemons(home: Path, state: LiveState) -> tuple[Daemon, ...]:
         known = {d.name: d.process for d in state.daemons if d.node == name}
         return Systemd(nodes.admin_of(rows[name], state)).running(known)
 
-    now, _ = each_node(rows, one)
+    now, _ = each_node(rows, one, at_once=ASKED_AT_ONCE)
     return tuple(
         replace(daemon, process=now.get(daemon.node, {}).get(daemon.name, daemon.process))
         for daemon in state.daemons

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import LiveState, load_state
@@ -173,6 +173,7 @@ def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[tuple[DaemonView, ...
         lambda name: processes(
             nodes.remote_of(asked[name], state), [daemon.process for daemon in here[name]]
         ),
+        at_once=ASKED_AT_ONCE,
     )
     raise_first({n: error for n, error in errors.items() if not isinstance(error, RemoteError)})
     # A node that does not answer runs nothing that counts.

@@ -2,11 +2,14 @@
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from boardcluster.errors import HostError, SpecError
+from boardcluster.remote import ssh_route
+from boardcluster.remote.gate import Completed
 from boardcluster.remote.ssh_route import (
     CONNECT_SECONDS,
     Patience,
@@ -105,10 +108,68 @@ def test_ssh_understands_every_option_and_they_win(tmp_path: Path) -> None:
     assert settings["controlpersist"] == "60"
     assert settings["requesttty"] == "false"
     assert settings["loglevel"] == "ERROR"
+    assert not settings["kexalgorithms"].startswith("sntrup761")
     assert settings["clearallforwardings"] == "yes"
     assert "localforward" not in settings
     assert settings.get("remotecommand", "none") == "none"
     assert settings["identityfile"] == str(folder / "id").replace("%", "%%")
+
+
+class ConfiguredSsh:
+    """Stands for ``ssh -G``: what it offers of itself, and with the user's configuration."""
+
+    def __init__(self, own: str, configured: str) -> None:
+        self.own = own
+        self.configured = configured
+
+    def __call__(self, argv: Sequence[str], **_: object) -> Completed:
+        offered = self.own if "none" in argv else self.configured
+        text = f"user pi\nkexalgorithms {offered}\n"
+        return Completed(
+            argv=(), returncode=0, stdout=text.encode(), stderr=b"", duration_seconds=0.0
+        )
+
+
+DEBIAN_12 = "sntrup761x25519-sha512@openssh.com,curve25519-sha256,ecdh-sha2-nistp256"
+DEBIAN_13 = "mlkem768x25519-sha256,sntrup761x25519-sha512,curve25519-sha256"
+
+
+@pytest.mark.parametrize(
+    ("own", "configured", "offered"),
+    [
+        (
+            *(DEBIAN_12, DEBIAN_12),
+            "curve25519-sha256,ecdh-sha2-nistp256,sntrup761x25519-sha512@openssh.com",
+        ),
+        (
+            *(DEBIAN_13, DEBIAN_13),
+            "mlkem768x25519-sha256,curve25519-sha256,sntrup761x25519-sha512",
+        ),
+        (DEBIAN_12, "sntrup761x25519-sha512@openssh.com", None),
+        ("curve25519-sha256,ecdh-sha2-nistp256", "curve25519-sha256,ecdh-sha2-nistp256", None),
+    ],
+    ids=["slow first", "quick and safe first", "chosen by the user", "nothing slow"],
+)
+def test_slow_key_exchanges_are_offered_last_unless_the_user_chose(
+    monkeypatch: pytest.MonkeyPatch, own: str, configured: str, offered: str | None
+) -> None:
+    monkeypatch.setattr(ssh_route, "run_program", ConfiguredSsh(own, configured))
+    ssh_route._default_key_exchange.cache_clear()
+
+    words = SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/tmp")).command()
+
+    ssh_route._default_key_exchange.cache_clear()
+    found = [word for word in words if word.startswith("KexAlgorithms=")]
+    assert found == ([] if offered is None else [f"KexAlgorithms={offered}"])
+
+
+def test_without_ssh_a_command_is_made_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> Completed:
+        raise HostError("ssh does not exist")
+
+    monkeypatch.setattr(ssh_route, "run_program", missing)
+    words = SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/tmp")).command()
+    assert words[-1] == "pi0"
 
 
 def test_options_without_an_identity_name_none(tmp_path: Path) -> None:
