@@ -140,6 +140,11 @@ for device in full null random tty urandom zero; do
     : > "$device"
     mount --bind "/dev/$device" "$device"
 done
+if [ -e /dev/net/tun ]; then
+    mkdir net
+    : > net/tun
+    mount --bind /dev/net/tun net/tun
+fi
 ln -s pts/ptmx ptmx
 ln -s /proc/self/fd fd
 """

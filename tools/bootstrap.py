@@ -70,8 +70,10 @@ DEV_PROGRAMS = {
     "udhcpc": "udhcpc",
     "glusterd": "glusterfs-server",  # whose service Debian neither enables nor starts
     "glusterfs": "glusterfs-client",
+    "wg-quick": "wireguard-tools",
+    "wireguard-go": "wireguard-go",
 }
-"""What the probes run, what plants a wrong clock, a browser and servers, for tests only."""
+"""What the probes run, what plants a wrong clock, a browser, servers, WireGuard: for tests only."""
 
 SERVICES = {
     "nginx": "nginx",

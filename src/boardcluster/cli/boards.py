@@ -96,6 +96,7 @@ def look_at_boards(
     profile: str,
     security: Security,
     master: str,
+    subnet: str,
     accept: bool,
     reporter: Reporter,
 ) -> ClusterSpec:
@@ -132,6 +133,7 @@ def look_at_boards(
         profile=profile,
         security=security,
         master=master,
+        subnet=subnet,
     )
     spec = propose()
     try:

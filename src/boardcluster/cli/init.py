@@ -89,8 +89,14 @@ def command(
         str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
     ] = pair_ids()[0],
     subnet: Annotated[
-        str, typer.Option(help="Network of emulated nodes, inside 198.18.0.0/15.")
-    ] = DEFAULT_SUBNET,
+        str,
+        typer.Option(
+            "--subnet",
+            help="Network of emulated nodes, inside 198.18.0.0/15; of boards, the one by which "
+            f"they reach each other. Default: {DEFAULT_SUBNET}; the fastest one of all boards.",
+            show_default=False,
+        ),
+    ] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented cluster.toml for this machine, or for boards after inspecting each of them.
@@ -120,12 +126,18 @@ def command(
             profile=profile,
             security=Security.INSECURE_LAB if board.insecure_lab else Security.CLOSED,
             master=board.master,
+            subnet=subnet,
             accept=board.yes,
             reporter=reporter,
         )
     else:
         spec = propose(
-            name=name, workers=workers, profile=profile, engines=engines, subnet=subnet, kind=kind
+            name=name,
+            workers=workers,
+            profile=profile,
+            engines=engines,
+            subnet=subnet or DEFAULT_SUBNET,
+            kind=kind,
         )
     write_spec(spec, path)
     say(f"wrote {path}")
@@ -163,7 +175,8 @@ def _refuse_options(context: typer.Context, kind: Capabilities) -> None:
         UsageError: names them.
     """
     own_network = kind.network is Network.OWN
-    unheard = [] if own_network else ["workers", "subnet"]
+    unheard = [] if own_network else ["workers"]
+    unheard += [] if own_network or kind.over_ssh else ["subnet"]
     unheard += [] if kind.over_ssh else ["insecure_lab", "master"]
     given = []
     for name in unheard:

@@ -12,6 +12,7 @@ from boardcluster.records import ClusterSpec, NetworkSpec, NodeFacts, NodeSpec, 
 from boardcluster.spec.checks import (
     LINK_BITS_PER_SECOND_MIN,
     NODE_NAME_LENGTH_MAX,
+    check_board_subnet,
     check_cluster_name,
 )
 from boardcluster.spec.cluster import BOARDS_MAX, DEFAULT_LINK_BITS_PER_SECOND
@@ -47,10 +48,11 @@ def propose_boards(
     security: Security,
     master: str = "",
     workers_only: bool = False,
+    subnet: str = "",
 ) -> ClusterSpec:
     """Propose a cluster: the first board is the master, up to three boards work all.
 
-    The subnet is the one in which every board has an address, the fastest if there are several.
+    The subnet is the one in which every board has an address, unless given the fastest of several.
     Memory is what the kernel manages, rounded down to 64 MiB.
 
     Args:
@@ -61,10 +63,12 @@ def propose_boards(
         security: who may reach the cluster.
         master: host or name of the master; the first board if empty.
         workers_only: whether the master works on no jobs even among three boards or fewer.
+        subnet: the network by which boards are to reach each other; empty for the fastest.
 
     Raises:
-        UsageError: the name is not allowed, there are too many boards, or no such master.
-        AddressError: no network holds an address of every board.
+        UsageError: the name or the subnet is not allowed, there are too many boards, or no such
+            master.
+        AddressError: no network, or not the given one, holds an address of every board.
     """
     try:
         check_cluster_name(name)
@@ -76,7 +80,7 @@ def propose_boards(
         )
     names = _names(boards)
     first = _master(boards, names, master)
-    subnet, addresses, rate = _network(boards)
+    network, addresses, rate = _network(boards, subnet)
     combined = len(boards) == 1 or (len(boards) <= _ALONE_MOST and not workers_only)
 
     def roles(index: int) -> frozenset[Role]:
@@ -101,7 +105,7 @@ def propose_boards(
         kind="boards",
         engines=engines,
         profile=profile,
-        network=NetworkSpec(subnet=str(subnet), link_bits_per_second=rate),
+        network=NetworkSpec(subnet=str(network), link_bits_per_second=rate),
         security=security,
         nodes=tuple(sorted(nodes, key=lambda node: Role.MASTER not in node.roles)),
     )
@@ -151,8 +155,12 @@ def _interfaces(facts: NodeFacts) -> Mapping[IPv4Interface, int | None]:
     return {at: row for at, row in rows.items() if not (at.ip.is_loopback or at.ip.is_link_local)}
 
 
-def _network(boards: Sequence[FoundBoard]) -> tuple[IPv4Network, list[str], int]:
+def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, list[str], int]:
     """Return the network that holds all boards, their addresses in it, and its slowest link."""
+    try:
+        only = {IPv4Network(check_board_subnet(wanted))} if wanted else set()
+    except ValueError as error:
+        raise UsageError(f"--subnet {wanted}: {error}") from error
     seen = [_interfaces(board.facts) for board in boards]
     networks = {
         interface.network for interface in seen[0] if 8 <= interface.network.prefixlen <= 30
@@ -162,14 +170,19 @@ def _network(boards: Sequence[FoundBoard]) -> tuple[IPv4Network, list[str], int]
         for network in networks
         if all(any(interface.ip in network for interface in rows) for rows in seen)
     }
+    shared = shared & only if only else shared
     if not shared:
         lines = [
             f"  {board.host}: {', '.join(map(str, rows)) or 'no IPv4 address'}"
             for board, rows in zip(boards, seen, strict=True)
         ]
         raise AddressError(
-            "no IPv4 network holds an address of every board:\n" + "\n".join(lines),
-            hint="connect all boards to the same switch or router, then run `boardcluster init` "
+            (f"{wanted} does not hold" if wanted else "no IPv4 network holds")
+            + " an address of every board:\n"
+            + "\n".join(lines),
+            hint="name a network that all of them are in, or leave --subnet out"
+            if wanted
+            else "connect all boards to the same switch or router, then run `boardcluster init` "
             "again",
         )
 

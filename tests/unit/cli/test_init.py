@@ -76,7 +76,7 @@ def test_what_is_given_arrives_where_boards_are_looked_at(
 ) -> None:
     ran = init(
         *("--home", str(home), "--hosts", "a, b", "--master", "b", "--profile", "upstream"),
-        *("--engines", pair_ids()[-1], "--insecure-lab", "--yes"),
+        *("--engines", pair_ids()[-1], "--insecure-lab", "--yes", "--subnet", "10.9.0.0/24"),
     )
 
     (asked,) = looked
@@ -89,6 +89,7 @@ def test_what_is_given_arrives_where_boards_are_looked_at(
         "profile": "upstream",
         "security": Security.INSECURE_LAB,
         "master": "b",
+        "subnet": "10.9.0.0/24",
         "accept": True,
     }
     spec = read_spec(home / "cluster.toml")
@@ -104,6 +105,7 @@ def test_boards_are_closed_and_unseen_keys_not_accepted_unless_asked_for(
     assert INSECURE_WARNING not in ran.stdout
     (asked,) = looked
     assert (asked["security"], asked["accept"]) == (Security.CLOSED, False)
+    assert asked["subnet"] == ""
     assert asked["name"] == "pis"
     assert read_spec(tmp_path / "boardcluster" / "pis" / "cluster.toml").name == "pis"
 
@@ -113,14 +115,6 @@ def test_boards_are_closed_and_unseen_keys_not_accepted_unless_asked_for(
     [
         # Also with the value that it has anyway: who gives it means something.
         (["--hosts", "a", "--workers", "4"], "--workers can only be used with emulated nodes"),
-        (
-            ["--hosts", "a", "--subnet", "10.0.0.0/24"],
-            "--subnet can only be used with emulated nodes",
-        ),
-        (
-            ["--hosts", "a", "--subnet", "10.0.0.0/24", "--workers", "2"],
-            "--workers and --subnet can only be used with emulated nodes",
-        ),
         (["--insecure-lab"], "--insecure-lab can only be used with boards"),
         (
             ["--master", "a", "--insecure-lab"],

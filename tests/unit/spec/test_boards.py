@@ -277,7 +277,7 @@ def found(number: int, *addresses: str, name: str = "", speed: int | None = 10**
     )
 
 
-def propose(boards: list[FoundBoard], master: str = "") -> ClusterSpec:
+def propose(boards: list[FoundBoard], master: str = "", subnet: str = "") -> ClusterSpec:
     return propose_boards(
         "pis",
         boards,
@@ -285,6 +285,7 @@ def propose(boards: list[FoundBoard], master: str = "") -> ClusterSpec:
         profile="default",
         security=Security.CLOSED,
         master=master,
+        subnet=subnet,
     )
 
 
@@ -340,6 +341,24 @@ def test_the_network_is_the_fastest_that_holds_all() -> None:
         for board in boards
     ]
     assert propose(both).network.subnet == "10.0.0.0/24"
+    chosen = propose(both, subnet="192.168.7.0/24")
+    assert chosen.network.subnet == "192.168.7.0/24"
+    assert {node.address for node in chosen.nodes} == {"192.168.7.5"}
+
+
+@pytest.mark.parametrize(
+    ("subnet", "error", "words"),
+    [
+        ("10.9.0.0/24", AddressError, "10.9.0.0/24 does not hold an address of every board"),
+        ("10.0.0.0", UsageError, "--subnet 10.0.0.0: "),
+        ("127.0.0.0/8", UsageError, "cannot be a network of boards"),
+    ],
+)
+def test_a_network_that_boards_are_not_in_is_refused(
+    subnet: str, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        propose([found(n, f"10.0.0.{n + 1}/24") for n in range(2)], subnet=subnet)
 
 
 def test_boards_in_different_networks_are_refused_with_their_addresses() -> None:

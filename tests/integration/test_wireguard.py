@@ -1,0 +1,161 @@
+"""``examples/wireguard.sh``: between boards, nothing passes in clear; by real SSH and WireGuard.
+
+Where the kernel has no WireGuard, as in many virtual machines, wg-quick takes wireguard-go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.boards import ROOT, Boards
+from tests.integration.test_boards_cluster import Lab
+
+pytestmark = pytest.mark.needs_root
+
+SUBNET = "198.18.53.0/24"
+INSIDE = "10.9.0.0/24"
+SCRIPT = "examples/wireguard.sh"
+FLIGHT = "2013,1,1,517,515,2,830,819,11,UA,1545,N14228"
+"""The first flight of the data; its block is copied from one board to the other."""
+
+CAPTURE = """\
+import collections, json, os, socket, struct, sys
+ends, word = {socket.inet_aton(text) for text in sys.argv[1:3]}, sys.argv[3].encode()
+taken = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+taken.bind((sys.argv[4], 0))
+taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 26)
+taken.settimeout(0.2)
+ways, words = collections.Counter(), 0
+print("listening", flush=True)
+while not os.path.exists("/run/stop"):
+    try:
+        packet = taken.recv(1 << 17)
+    except TimeoutError:
+        continue
+    if {packet[12:16], packet[16:20]} == ends:
+        ports = struct.unpack_from("!HH", packet, (packet[0] & 15) * 4)
+        ways[f"{packet[9]}/{min(ports)}" if packet[9] != 1 else "icmp"] += len(packet)
+        words += word in packet
+print(json.dumps({"ways": ways, "words": words}))
+"""
+"""What passes between two addresses on an interface: bytes by protocol and lower port, and in how
+many packets a word stands."""
+
+UDP_WIREGUARD = "17/51820"
+
+CAMPAIGN = """\
+[campaign]
+name = "encrypted"
+repeat_tainted = 0  # this machine has other work
+repetitions = 1
+
+[[matrix]]
+workload = "wordcount"
+engine = "spark"
+size = "1 MB"
+"""
+
+
+class Private:
+    """Boards that the script is used on."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.hosts = [node.name for node in lab.boards.nodes]
+
+    def script(self, *words: str, code: int = 0) -> str:
+        done = self.lab.boards.on_driver([str(ROOT / SCRIPT), *words], check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def private(
+    tmp_path_factory: pytest.TempPathFactory, cache: Path, fetched: None
+) -> Iterator[Private]:
+    folder = tmp_path_factory.mktemp("wireguard")
+    with Boards(2, folder=folder, subnet=SUBNET) as boards:
+        yield Private(Lab(boards, folder / "home", cache))
+
+
+def test_what_the_script_refuses(private: Private) -> None:
+    assert "name a network and hosts" in private.script("10.9.0.0/24", code=2)
+    assert "10.9.0.0/16 is not allowed" in private.script("10.9.0.0/16", "pi0", code=2)
+    assert "-x is not a host" in private.script(INSIDE, "-x", code=2)
+    assert "nowhere: this failed" in private.script(INSIDE, "nowhere", code=2)
+
+
+def test_nothing_passes_in_clear_between_boards(private: Private, tmp_path: Path) -> None:
+    lab, hosts = private.lab, private.hosts
+    assert private.script(INSIDE, *hosts) == "pi0 10.9.0.10\npi1 10.9.0.11\n"
+    key = lab.on(0, "cat /etc/wireguard/boardcluster0.key")
+    assert private.script(INSIDE, *hosts) == "pi0 10.9.0.10\npi1 10.9.0.11\n"
+    assert lab.on(0, "cat /etc/wireguard/boardcluster0.key") == key
+    assert lab.on(0, "stat -c %a /etc/wireguard/boardcluster0.*").split() == ["600", "600"]
+
+    lab("init", "--hosts", ",".join(hosts), "--yes", "--subnet", INSIDE)
+    file = lab.home / "cluster.toml"
+    text = file.read_text()
+    assert 'address = "10.9.0.11"' in text
+    network = f'subnet = "{INSIDE}"\n'
+    assert network in text
+    text = text.replace(network, f'{network}open_ports = ["51820/udp"]\n')
+    file.write_text(re.sub(r'memory = ".*"', 'memory = "4 GiB"', text))
+
+    lab("up", "--yes")
+    try:
+        seen = watched(private, tmp_path)
+        assert not reaches(lab, lab.boards.nodes[0].address)
+    finally:
+        lab("down")
+    outside, inside = seen["eth0"], seen["boardcluster0"]
+    assert set(outside["ways"]) <= {UDP_WIREGUARD, "icmp"}, outside
+    assert outside["ways"][UDP_WIREGUARD] > 2_000_000, outside
+    assert outside["words"] == 0
+    assert inside["words"] > 0  # so it would have been seen
+
+    private.script("--remove", *hosts)
+    assert lab.on(0, "ls /etc/wireguard; ls /sys/class/net").split() == ["eth0", "lo"]
+
+
+def watched(private: Private, folder: Path) -> dict[str, Any]:
+    """Run the campaign and return what passed meanwhile on each interface."""
+    lab = private.lab
+    file = folder / "encrypted.toml"
+    file.write_text(CAMPAIGN)
+    ends = {
+        "eth0": [node.address for node in lab.boards.nodes],
+        "boardcluster0": ["10.9.0.10", "10.9.0.11"],
+    }
+    enter = ("nsenter", "--target", str(lab.boards.nodes[0].pid), "--all", "--")
+    capturing = {
+        name: subprocess.Popen(
+            [*enter, "python3", "-c", CAPTURE, *pair, FLIGHT, name],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name, pair in ends.items()
+    }
+    try:
+        for process in capturing.values():
+            assert process.stdout is not None
+            assert process.stdout.readline() == "listening\n"
+        lab("run", str(file))
+    finally:
+        lab.on(0, "touch /run/stop")
+        said = {name: process.communicate(timeout=30)[0] for name, process in capturing.items()}
+    return {name: json.loads(text) for name, text in said.items()}
+
+
+def reaches(lab: Lab, address: str) -> bool:
+    """Whether a stranger on the boards' own network reaches the NameNode."""
+    program = "import socket, sys; socket.create_connection((sys.argv[1], 8020), timeout=2)"
+    command = [*lab.boards.outside_prefix, "python3", "-c", program, address]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
