@@ -41,6 +41,7 @@ __all__ = [
     "StalledError",
     "StoreError",
     "UnreachableError",
+    "UnreadyNameNodeError",
     "UsageError",
     "VerificationError",
 ]
@@ -182,6 +183,13 @@ class JvmCrashError(DaemonError):
     The second time it ran without class-data archives.
 
     What to do: try another Java, 17 or 21.
+    """
+
+
+class UnreadyNameNodeError(DaemonError):
+    """A daemon gave up because the NameNode took calls but had not finished starting, twice.
+
+    What to do: run `boardcluster up` again.
     """
 
 

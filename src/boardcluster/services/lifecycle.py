@@ -12,7 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE, Daemon
-from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
+from boardcluster.errors import (
+    AddressError,
+    DaemonError,
+    JvmCrashError,
+    RemoteError,
+    UnreadyNameNodeError,
+)
 from boardcluster.records import NodeSpec, Role
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.node_rpc import http_get_all, listening, processes
@@ -53,6 +59,9 @@ _START_SECONDS_MOST = 3600.0
 """Longest start, whatever goes on in it."""
 SAFE_MODE_SECONDS = 12.0
 """So long the NameNode must have said the same with all DataNodes there, which report at once."""
+_TOO_EARLY = "NameNode still not started"
+"""What a NameNode answers in the moment between taking calls and having started; the history server
+of MapReduce then ends, though it waits for one that takes no calls yet."""
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 
@@ -355,6 +364,9 @@ def _died(remote: Remote, daemon: Daemon) -> DaemonError:
     hint = f"see {daemon.log}"
     if crash := crash_words(text.splitlines()):
         return JvmCrashError(f"the JVM of {where} crashed while starting: {crash}", hint=hint)
+    if any(_TOO_EARLY in line for line in lines):
+        words = f"{where} ended while starting: it said {_TOO_EARLY}"
+        return UnreadyNameNodeError(words, hint=hint)
     if "java.net.BindException" in text:
         ports = next(ports_of(kind) for kind in DAEMONS if kind.name == daemon.name)
         hint = f"a port of {where} is taken ({', '.join(map(str, ports))}); {hint}"

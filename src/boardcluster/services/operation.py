@@ -36,6 +36,7 @@ from boardcluster.errors import (
     RemoteError,
     SpecError,
     StoreError,
+    UnreadyNameNodeError,
 )
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
@@ -325,13 +326,18 @@ def up(
 def _started(
     home: Path, start: Callable[[], LiveCluster], *, has_archives: bool, progress: Progress
 ) -> LiveCluster:
-    """Start a cluster; again where a JVM crashed, which then does without its archive."""
+    """Start a cluster; again where a JVM crashed, which then does without its archive.
+
+    Again, too, where a daemon asked the NameNode in the moment before it had started.
+    """
     try:
         return start()
-    except JvmCrashError as error:
-        if not has_archives or load_state(home) is not None:
+    except (JvmCrashError, UnreadyNameNodeError) as error:
+        crashed = isinstance(error, JvmCrashError)
+        if (crashed and not has_archives) or load_state(home) is not None:
             raise  # what could not be ended must stay recorded
-        progress(f"{error.message}; starting again without class-data archives", 0, 0)
+        how = " without class-data archives" if crashed else ""
+        progress(f"{error.message}; starting again{how}", 0, 0)
         return start()
 
 

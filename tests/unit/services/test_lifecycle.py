@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE, Daemon
-from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
+from boardcluster.errors import (
+    AddressError,
+    DaemonError,
+    JvmCrashError,
+    RemoteError,
+    UnreadyNameNodeError,
+)
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
@@ -459,6 +465,22 @@ def test_a_crash_of_the_jvm_itself_is_told_apart(
     assert "SIGSEGV (0xb)" in caught.value.message
     assert "libjvm.so" in caught.value.message
     assert "STARTUP_MSG" not in caught.value.message
+
+
+def test_a_daemon_that_asked_a_moment_too_early_is_told_apart(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    remotes["master"].tell_node_agent("http", [NOBODY] * 4)
+    remotes["master"].tell_node_agent("processes", views(False, True, True, True))
+    remotes["master"].tell(
+        *("tail", "-n", "200", "/namenode.log"),
+        stdout="ERROR hs.JobHistoryServer: Error starting JobHistoryServer\n"
+        "Caused by: org.apache.hadoop.ipc.RemoteException"
+        "(org.apache.hadoop.ipc.RetriableException): NameNode still not started\n",
+    )
+
+    with pytest.raises(UnreadyNameNodeError, match="it said NameNode still not started"):
+        wait(layout, remotes)
 
 
 def test_stop_ends_the_processes_of_each_node(remotes: dict[str, FakeRemote]) -> None:

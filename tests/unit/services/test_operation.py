@@ -25,6 +25,7 @@ from boardcluster.errors import (
     ClusterError,
     ClusterNotUpError,
     JvmCrashError,
+    UnreadyNameNodeError,
     UsageError,
 )
 from boardcluster.fetch.cache import no_progress
@@ -45,7 +46,10 @@ EMULATED = "boardcluster.cluster.kinds.emulated.nodes"
 
 
 @pytest.mark.parametrize("stays", [True, False])
-@pytest.mark.parametrize("error", [SystemExit(130), JvmCrashError("the JVM crashed")])
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(130), JvmCrashError("the JVM crashed"), UnreadyNameNodeError("not yet")],
+)
 def test_what_could_not_be_ended_is_said_and_stays_recorded(
     error: BaseException,
     stays: bool,
@@ -79,7 +83,7 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
     notes = getattr(caught.value, "__notes__", [])
     assert any(f"boardcluster down --home {tmp_path}" in note for note in notes) == stays
     assert (load_state(tmp_path) is not None) == stays
-    again = isinstance(error, JvmCrashError) and not stays
+    again = not isinstance(error, SystemExit) and not stays
     assert len(starts) == (2 if again else 1)
 
 
