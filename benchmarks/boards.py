@@ -64,6 +64,15 @@ class Program:
     def __init__(self, boards: Boards, home: Path) -> None:
         self.boards = boards
         self.home = home
+        self.said = ""
+
+    def status(self, *silent: int) -> float:
+        """Return the seconds of ``status``, which must say that just these boards are silent."""
+        seconds = self.run("status", "--json")
+        found = {row["node"] for row in json.loads(self.said)["daemons"] if not row["alive"]}
+        if found != {self.boards.nodes[index].name for index in silent}:
+            sys.exit(f"status: {sorted(found)} are not alive, but only {silent} hang")
+        return seconds
 
     def run(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> float:
         """Return the seconds of a command that must succeed."""
@@ -83,6 +92,7 @@ class Program:
             check=False,
         )
         seconds = time.monotonic() - began
+        self.said = done.stdout
         if done.returncode not in codes:
             sys.exit(f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
         return seconds
@@ -156,12 +166,12 @@ def many(folder: Path, repetitions: int) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {"status of 64": [], OWN_CPU: []}
         for _ in range(repetitions):
             before = children_cpu_seconds()
-            found["status of 64"].append(program.run("status"))
+            found["status of 64"].append(program.status())
             found[OWN_CPU].append(children_cpu_seconds() - before)
         for index in HANGING:
             boards.run_on(index, ["pkill", "-STOP", "sshd"])
         some = f"status of 64, {len(HANGING)} hang"
-        return found | {some: [program.run("status") for _ in range(repetitions)]}
+        return found | {some: [program.status(*HANGING) for _ in range(repetitions)]}
 
 
 def adopt_orphans() -> None:

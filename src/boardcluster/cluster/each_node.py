@@ -13,7 +13,7 @@ __all__ = ["ASKED_AT_ONCE", "each_node", "raise_first"]
 
 _NODES_AT_ONCE = 16
 
-ASKED_AT_ONCE = 32
+ASKED_AT_ONCE = 64
 """Of nodes that are only asked something: one that does not answer keeps its place for seconds."""
 
 Answer = TypeVar("Answer")

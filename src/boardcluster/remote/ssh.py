@@ -21,7 +21,15 @@ from pathlib import Path, PurePosixPath
 
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.base import ProcessRef
-from boardcluster.remote.gate import Completed, Piped, run_program, shown, streaming, tail_text
+from boardcluster.remote.gate import (
+    Completed,
+    Piped,
+    beside,
+    run_program,
+    shown,
+    streaming,
+    tail_text,
+)
 from boardcluster.remote.node_rpc import node_program, start_detached
 from boardcluster.remote.ssh_job import run_job
 from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute
@@ -343,8 +351,12 @@ class SshRemote:
 
     def close(self) -> None:
         """End the shared connection, also for others who use it."""
-        with contextlib.suppress(BoardclusterError):
-            run_program(self._route.command("-O", "exit"), timeout_seconds=10.0, check=False)
+        with contextlib.suppress(BoardclusterError), self.closing():
+            pass
+
+    def closing(self) -> contextlib.AbstractContextManager[None]:
+        """End the shared connection beside the block."""
+        return beside(self._route.command("-O", "exit"))
 
 
 def _new_token() -> str:

@@ -582,9 +582,7 @@ def test_connections_are_shared_in_a_folder_of_our_own_that_goes_with_them(
         assert nodes.reach(host, host, user=ROOT, folder="/x") is ways[host]
         assert nodes.reach(host, host, user=SERVICE_USER, folder="/x") is not ways[host]
     ended: list[list[str]] = []
-    monkeypatch.setattr(
-        "boardcluster.remote.ssh.run_program", lambda argv, **_: ended.append(list(argv))
-    )
+    monkeypatch.setattr("boardcluster.remote.ssh.beside", recording(ended))
 
     nodes.close()
     nodes.close()  # safe to repeat
@@ -594,13 +592,23 @@ def test_connections_are_shared_in_a_folder_of_our_own_that_goes_with_them(
     assert not folder.exists()
 
 
+def recording(
+    ran: list[list[str]],
+) -> Callable[[list[str]], contextlib.AbstractContextManager[None]]:
+    """Stands for a program beside a block; keeps its arguments."""
+
+    def beside(argv: list[str]) -> contextlib.AbstractContextManager[None]:
+        ran.append(list(argv))
+        return contextlib.nullcontext()
+
+    return beside
+
+
 def test_only_host_keys_of_this_cluster_are_believed(
     nodes: BoardNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[list[str]] = []
-    monkeypatch.setattr(
-        "boardcluster.remote.ssh.run_program", lambda argv, **_: ran.append(list(argv))
-    )
+    monkeypatch.setattr("boardcluster.remote.ssh.beside", recording(ran))
     nodes.reach("pi0", "pi@pi0", user=ROOT, folder="/x")
 
     nodes.close()

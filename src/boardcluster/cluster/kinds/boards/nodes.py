@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.owner import CLAIM_FILE, Owner, home_owner, known_owner
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
 from boardcluster.errors import BoardclusterError, ClusterError, LockedError, UnreachableError
@@ -161,9 +161,12 @@ class BoardNodes:
         """Close the shared connections and remove their folder."""
         if self._control is None:
             return
-        for remote in {remote.name: remote for remote in self._remotes.values()}.values():
-            with contextlib.suppress(BoardclusterError, OSError):
-                remote.close()
+        remotes = list({remote.name: remote for remote in self._remotes.values()}.values())
+        # Not by threads: none can be started once Python ends.
+        for first in range(0, len(remotes), ASKED_AT_ONCE):
+            with contextlib.suppress(BoardclusterError, OSError), contextlib.ExitStack() as stack:
+                for remote in remotes[first : first + ASKED_AT_ONCE]:
+                    stack.enter_context(remote.closing())
         shutil.rmtree(self._control, ignore_errors=True)
         self._control = None
         self._remotes.clear()
