@@ -20,7 +20,7 @@ check: dev
 	$(ROOMS) lint unit tidy
 
 soak: dev jar
-	$(PYTEST) tests/integration -m soak
+	$(PYTEST) tests/integration -m soak --junitxml=dist/tests/soak.xml
 
 system:
 	@$(PYTHON) tools/bootstrap.py system

@@ -121,10 +121,9 @@ def give_away(folder: Path, user: int) -> None:
     What another test fetches meanwhile is renamed when it is whole: a name that has gone is theirs.
     """
     for above, _, names in os.walk(folder):
-        os.chown(above, user, user)
-        for path in (Path(above, name) for name in names):
+        for path in (Path(above), *(Path(above, name) for name in names)):
             with contextlib.suppress(FileNotFoundError):
-                if path.lstat().st_size < COPIED_BYTES_MOST:
+                if path.is_dir() or path.lstat().st_size < COPIED_BYTES_MOST:
                     os.chown(path, user, user, follow_symlinks=False)
 
 

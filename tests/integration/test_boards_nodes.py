@@ -214,3 +214,33 @@ def test_nothing_runs_on_after_kill_9(tmp_path: Path) -> None:
         assert not gone(pids)
         holder.kill()
     wait_until(lambda: not mounted(folder) and gone(pids), "the end of what it started")
+
+
+OFFERS = """
+from pathlib import Path
+from boardcluster.remote.ssh_route import SshRoute
+words = SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/tmp")).command()
+print(*(word.partition("=")[2] for word in words if word.startswith("KexAlgorithms=")))
+"""
+
+
+def test_key_exchanges_that_the_user_chose_are_left_as_they_are(boards: Boards) -> None:
+    def offers() -> str:
+        return boards.on_driver([sys.executable, "-c", OFFERS]).stdout.strip()
+
+    slow = next(row for row in ssh_supports(boards) if row.startswith("sntrup761"))
+    assert offers().split(",")[-1].startswith("sntrup761")
+    config = Path(boards.driver_env["HOME"]) / ".ssh" / "config"
+    former = config.read_text()
+    try:
+        # In OpenSSH 9.2 this gives just what it offers of itself.
+        config.write_text(f"Host pi0\n  KexAlgorithms ^{slow}\n{former}")
+        assert offers() == ""
+        config.write_text(f"Host pi1\n  KexAlgorithms ^{slow}\n{former}")
+        assert offers().split(",")[-1].startswith("sntrup761")
+    finally:
+        config.write_text(former)
+
+
+def ssh_supports(boards: Boards) -> list[str]:
+    return boards.on_driver(["ssh", "-Q", "kex"]).stdout.split()

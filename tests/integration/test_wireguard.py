@@ -1,4 +1,4 @@
-"""``examples/wireguard.sh``: between boards, nothing passes in clear; by real SSH and WireGuard.
+"""``examples/wireguard.py``: between boards, nothing passes in clear; by real SSH and WireGuard.
 
 Where the kernel has no WireGuard, as in many virtual machines, wg-quick takes wireguard-go.
 """
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.needs_root
 
 SUBNET = "198.18.53.0/24"
 INSIDE = "10.9.0.0/24"
-SCRIPT = "examples/wireguard.sh"
+SCRIPT = "examples/wireguard.py"
 FLIGHT = "2013,1,1,517,515,2,830,819,11,UA,1545,N14228"
 """The first flight of the data; its block is copied from one board to the other."""
 
@@ -31,13 +31,15 @@ ends, word = {socket.inet_aton(text) for text in sys.argv[1:3]}, sys.argv[3].enc
 taken = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))  # both directions
 taken.bind((sys.argv[4], 0))
 taken.setsockopt(socket.SOL_SOCKET, 33, 1 << 27)  # SO_RCVBUFFORCE
-taken.settimeout(0.2)
+taken.settimeout(0.1)
 ways, words = collections.Counter(), 0
 print("listening", flush=True)
-while not os.path.exists("/run/stop"):
+while True:
     try:
         packet = taken.recv(1 << 17)
     except TimeoutError:
+        if os.path.exists("/run/stop"):
+            break
         continue
     if packet[0] >> 4 == 6 and packet[6] in (6, 17):
         ways["ipv6"] += len(packet)
@@ -91,11 +93,91 @@ def private(
         yield Private(Lab(boards, folder / "home", cache))
 
 
-def test_what_the_script_refuses(private: Private) -> None:
-    assert "name a network and hosts" in private.script("10.9.0.0/24", code=2)
-    assert "10.9.0.0/16 is not allowed" in private.script("10.9.0.0/16", "pi0", code=2)
-    assert "-x is not a host" in private.script(INSIDE, "-x", code=2)
-    assert "nowhere: this failed" in private.script(INSIDE, "nowhere", code=2)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["10.9.0.0/24"], "name a network and hosts"),
+        ([INSIDE, "-x", "pi0"], "name a network and hosts"),
+        (["10.9.0.0/16", "pi0", "pi1"], "'10.9.0.0/16' is not allowed"),
+        (["999.9.0.0/24", "pi0", "pi1"], "'999.9.0.0/24' is not allowed"),
+        ([INSIDE, "pi0"], "allowed are 2 to 240 hosts"),
+        ([INSIDE, "pi0", "pi0"], "each named once"),
+        ([INSIDE, "nowhere", "pi0"], "nowhere: this failed with status 255"),
+    ],
+)
+def test_what_the_script_refuses(private: Private, words: list[str], said: str) -> None:
+    assert said in private.script(*words, code=2)
+
+
+HOSTILE_WG = """\
+#!/bin/sh
+echo 'A
+[Interface]
+PostUp = touch /pwned'
+"""
+
+
+def test_an_answer_that_is_no_key_is_refused(private: Private) -> None:
+    """What a board says becomes part of a file that the others read as root."""
+    lab = private.lab
+    lab.on(1, f"cat >/usr/local/bin/wg <<'END'\n{HOSTILE_WG}END")
+    lab.on(1, "chmod +x /usr/local/bin/wg")
+    try:
+        assert "pi1: 'A' is not a public key" in private.script(INSIDE, *private.hosts, code=2)
+    finally:
+        lab.on(1, "rm /usr/local/bin/wg")
+    private.script("--remove", *private.hosts)
+
+
+SYSTEMCTL = """\
+#!/bin/sh
+echo "$*" >>/run/systemctl
+case $1 in
+enable) wg-quick up boardcluster0 ;;
+disable) wg-quick down boardcluster0 ;;
+esac
+"""
+"""Stands for systemd on a board that has none."""
+
+
+def test_systemd_starts_the_interface_where_it_runs(private: Private, tmp_path: Path) -> None:
+    lab, hosts = private.lab, private.hosts
+    lab.on(
+        1, f"mkdir -p /run/systemd/system; cat >/usr/local/bin/systemctl <<'END'\n{SYSTEMCTL}END"
+    )
+    lab.on(1, "chmod +x /usr/local/bin/systemctl")
+    try:
+        private.script(INSIDE, *hosts)
+        private.script("--remove", *hosts)
+        private.script("--remove", *hosts)
+        assert lab.on(1, "cat /run/systemctl").splitlines() == [
+            "enable -q --now wg-quick@boardcluster0",
+            "disable -q --now wg-quick@boardcluster0",
+        ]
+    finally:
+        lab.on(1, "rm -r /usr/local/bin/systemctl /run/systemd /run/systemctl")
+    lab.boards.cut(0)
+    try:
+        assert "pi0: this failed" in private.script("--remove", *hosts, code=2)
+    finally:
+        lab.boards.mend(0)
+
+
+def test_a_port_that_is_closed_and_another_order_are_found(private: Private) -> None:
+    lab, hosts = private.lab, private.hosts
+    closed = (
+        "table inet shut { chain in { type filter hook input priority 0; udp dport 51820 drop; }; }"
+    )
+    lab.on(1, f"nft '{closed}'")
+    try:
+        said = private.script(INSIDE, *hosts, code=2)
+        assert "pi0 gets no answer from 10.9.0.11" in said
+        assert 'open_ports = ["51820/udp"]' in said
+    finally:
+        lab.on(1, "nft delete table inet shut")
+    said = private.script(INSIDE, *reversed(hosts), code=2)
+    assert "pi1: it has the address 10.9.0.11/24 already" in said
+    private.script("--remove", *hosts)
 
 
 def test_nothing_passes_in_clear_between_boards(private: Private, tmp_path: Path) -> None:
@@ -118,7 +200,7 @@ def test_nothing_passes_in_clear_between_boards(private: Private, tmp_path: Path
     lab("up", "--yes")
     try:
         seen = watched(private, tmp_path)
-        assert not reaches(lab, lab.boards.nodes[0].address)
+        assert not forger_connects(lab)
     finally:
         lab("down")
     outside, inside = seen["eth0"], seen["boardcluster0"]
@@ -160,8 +242,14 @@ def watched(private: Private, folder: Path) -> dict[str, Any]:
     return {name: json.loads(text) for name, text in said.items()}
 
 
-def reaches(lab: Lab, address: str) -> bool:
-    """Whether a stranger on the boards' own network reaches the NameNode."""
-    program = "import socket, sys; socket.create_connection((sys.argv[1], 8020), timeout=2)"
-    command = [*lab.boards.outside_prefix, "python3", "-c", program, address]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+def forger_connects(lab: Lab) -> bool:
+    """Whether a stranger on the boards' own network who takes a board's address is let in."""
+    outside, there = lab.boards.outside_prefix, lab.boards.nodes[0].address
+    for words in ("address add 10.9.0.11/32 dev eth0", f"route add 10.9.0.10 via {there}"):
+        subprocess.run([*outside, "ip", *words.split()], check=True)
+    program = (
+        "import socket; socket.create_connection(('10.9.0.10', 8020), timeout=3,"
+        " source_address=('10.9.0.11', 0))"
+    )
+    done = subprocess.run([*outside, "python3", "-c", program], capture_output=True, check=False)
+    return done.returncode == 0

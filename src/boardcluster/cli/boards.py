@@ -26,6 +26,7 @@ from boardcluster.services.boards import board_owners
 from boardcluster.services.inventory import read_inventory
 from boardcluster.services.profile import build_profile
 from boardcluster.spec.boards import FoundBoard, propose_boards
+from boardcluster.spec.checks import check_board_subnet
 
 __all__ = ["accept_host_keys", "boards_of", "confirm_take_over", "look_at_boards"]
 
@@ -103,9 +104,14 @@ def look_at_boards(
     """Look at each board, show what was found, and propose a cluster of them; changes nothing.
 
     Raises:
+        UsageError: the subnet is not allowed.
         RemoteError: a board cannot be reached, or refuses us.
         HostError: a board cannot be a node; says why of each.
     """
+    try:
+        subnet = check_board_subnet(subnet) if subnet else ""
+    except ValueError as error:
+        raise UsageError(f"--subnet: {error}", hint="leave it out, or name another") from error
     accept_host_keys(hosts, home=home, accept=accept)
     nodes = BoardNodes(home)
     try:

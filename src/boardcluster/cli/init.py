@@ -92,8 +92,8 @@ def command(
         str,
         typer.Option(
             "--subnet",
-            help="Network of emulated nodes, inside 198.18.0.0/15; of boards, the one by which "
-            f"they reach each other. Default: {DEFAULT_SUBNET}; the fastest one of all boards.",
+            help=f"Network of emulated nodes, inside 198.18.0.0/15. Default: {DEFAULT_SUBNET}. Of "
+            "boards: the one by which they reach each other. Default: the fastest that all are in.",
             show_default=False,
         ),
     ] = "",
@@ -187,9 +187,7 @@ def _refuse_options(context: typer.Context, kind: Capabilities) -> None:
         return
     words = f"{' and '.join(given)} can only be used with "
     if kind.over_ssh:
-        raise UsageError(
-            f"{words}emulated nodes", hint="leave that out: each host is a node of its own network"
-        )
+        raise UsageError(f"{words}emulated nodes", hint="leave that out: each host is one node")
     if own_network:
         raise UsageError(f"{words}boards", hint="name the boards with --hosts")
     raise UsageError(

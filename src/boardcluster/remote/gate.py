@@ -359,10 +359,11 @@ def run_logged(
 
 
 @contextlib.contextmanager
-def beside(argv: Sequence[str]) -> Iterator[None]:
+def beside(argv: Sequence[str], *, patience_seconds: float = _LAST_WORDS_SECONDS) -> Iterator[None]:
     """Run a program beside the block, whatever it does; its standard input ends with the block.
 
-    That ends with us, too, should we be killed.
+    That ends with us, too, should we be killed. After the block it may go on for
+    ``patience_seconds``.
 
     Raises:
         HostError: the program does not exist.
@@ -375,7 +376,7 @@ def beside(argv: Sequence[str]) -> Iterator[None]:
         if process.stdin is not None:
             process.stdin.close()
         try:
-            process.wait(_LAST_WORDS_SECONDS)
+            process.wait(patience_seconds)
         except subprocess.TimeoutExpired:
             _end_group(process)
 

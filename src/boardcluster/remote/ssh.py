@@ -52,6 +52,7 @@ text that is longer than this goes by standard input instead, before what stands
 
 _GRACE_SECONDS = 3.0
 _CLEANUP_SECONDS = 15.0
+_CLOSE_SECONDS = 10.0
 _COPY_SECONDS = 3600.0
 _STALLED_COPY_SECONDS = 60
 
@@ -356,7 +357,7 @@ class SshRemote:
 
     def closing(self) -> contextlib.AbstractContextManager[None]:
         """End the shared connection beside the block."""
-        return beside(self._route.command("-O", "exit"))
+        return beside(self._route.closing_command(), patience_seconds=_CLOSE_SECONDS)
 
 
 def _new_token() -> str:

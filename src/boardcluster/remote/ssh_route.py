@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from boardcluster.errors import HostError, SpecError, UnreachableError
+from boardcluster.errors import HostError, RemoteError, SpecError, UnreachableError
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.ssh_words import NO_STATUS, connection_failure
 
@@ -100,6 +100,9 @@ class SshRoute:
     silence: Silence = field(default_factory=Silence, compare=False, repr=False)
     """Shared by all who go this way."""
     _settings: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _offers: list[Sequence[str]] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         check_destination(self.host)
@@ -114,13 +117,25 @@ class SshRoute:
 
         Raises:
             HostError: ssh is missing or does not accept the user's configuration.
+            UnreachableError: the host's name cannot be resolved.
         """
         if not self._settings:
             self._settings.update(client_settings(self.host, identity=self.identity))
         return self._settings
 
     def command(self, *words: str) -> list[str]:
-        """Return the ssh command line up to and with the host, further options before it."""
+        """Return the ssh command line up to and with the host, further options before it.
+
+        Raises:
+            UnreachableError: the host's name cannot be resolved.
+        """
+        return self._line(*self._key_exchange(), *words)
+
+    def closing_command(self) -> list[str]:
+        """Return the command line that ends the shared connection."""
+        return self._line("-O", "exit")
+
+    def _line(self, *words: str) -> list[str]:
         return [
             "ssh",
             *("-o", f"ConnectTimeout={self.patience.connect_seconds}"),  # of two it takes the first
@@ -129,24 +144,21 @@ class SshRoute:
             *("-o", "ControlMaster=auto"),
             *("-o", f"ControlPath={_value(self.control / '%C', tokens=True)}"),
             *("-o", f"ControlPersist={_PERSIST_SECONDS}"),
-            *self._key_exchange(),
             *words,
             *("--", self.host),
         ]
 
-    def _key_exchange(self) -> list[str]:
-        """Return the option that offers slow key exchanges last, unless the user has chosen any.
-
-        Whether ssh is there and the configuration right, ssh itself says when it runs.
-        """
-        try:
-            offered = self.settings().get("kexalgorithms", "")
-            own = offered != _default_key_exchange()
-        except HostError:
-            return []
-        names = offered.split(",")
-        quick = sorted(names, key=lambda name: name.startswith(_SLOW_KEY_EXCHANGE))
-        return [] if own or quick == names else ["-o", f"KexAlgorithms={','.join(quick)}"]
+    def _key_exchange(self) -> Sequence[str]:
+        """Return the option that offers slow key exchanges last, unless the user has chosen any."""
+        if not self._offers:
+            try:
+                names = self.settings().get("kexalgorithms", "").split(",")
+            except HostError:  # ssh itself says so when it runs
+                return ()
+            quick = ",".join(sorted(names, key=lambda name: name.startswith(_SLOW_KEY_EXCHANGE)))
+            chosen = quick == ",".join(names) or _offered(self.host, quick) != quick
+            self._offers.append(() if chosen else ("-o", f"KexAlgorithms={quick}"))
+        return self._offers[0]
 
 
 def check_destination(host: str) -> None:
@@ -205,16 +217,27 @@ def client_settings(host: str, *, identity: Path | None = None) -> dict[str, str
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace")
         raise connection_failure(host, host, words, status=NO_STATUS, known_hosts=none)
-    return dict(line.partition(" ")[::2] for line in done.text.splitlines())
+    return _rows(done.text)
 
 
-@functools.cache
-def _default_key_exchange() -> str:
-    """Return what ssh offers of itself, in that order."""
-    done = run_program(["ssh", "-F", "none", "-G", "--", "localhost"], check=False)
-    return dict(line.partition(" ")[::2] for line in done.text.splitlines()).get(
-        "kexalgorithms", ""
+def _offered(host: str, otherwise: str) -> str:
+    """Return the key exchanges of ssh's own configuration files, of those without any others.
+
+    Of a setting that is there several times ssh takes the first (ssh_config(5)).
+    """
+    files = "Include ~/.ssh/config\nInclude /etc/ssh/ssh_config\n"
+    done = run_program(
+        ["ssh", "-F", "/dev/stdin", "-G", "--", host],
+        stdin=f"{files}Host *\n  KexAlgorithms {otherwise}\n".encode(),
+        check=False,
     )
+    if done.returncode < 0:  # Ctrl-C: nothing may be started after it
+        raise RemoteError(f"{host}: ssh was ended while it read its configuration")
+    return _rows(done.text).get("kexalgorithms", "")
+
+
+def _rows(text: str) -> dict[str, str]:
+    return dict(line.partition(" ")[::2] for line in text.splitlines())
 
 
 def _value(path: Path, *, tokens: bool = False) -> str:

@@ -62,6 +62,8 @@ SAFE_MODE_SECONDS = 12.0
 _TOO_EARLY = "NameNode still not started"
 """What a NameNode answers in the moment between taking calls and having started; the history server
 of MapReduce then ends, though it waits for one that takes no calls yet."""
+_LAST_WORDS = 3
+"""Lines of a log in which that answer counts: then come an exception's name and the exit status."""
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 
@@ -364,13 +366,13 @@ def _died(remote: Remote, daemon: Daemon) -> DaemonError:
     hint = f"see {daemon.log}"
     if crash := crash_words(text.splitlines()):
         return JvmCrashError(f"the JVM of {where} crashed while starting: {crash}", hint=hint)
-    if any(_TOO_EARLY in line for line in lines):
-        words = f"{where} ended while starting: it said {_TOO_EARLY}"
-        return UnreadyNameNodeError(words, hint=hint)
     if "java.net.BindException" in text:
         ports = next(ports_of(kind) for kind in DAEMONS if kind.name == daemon.name)
         hint = f"a port of {where} is taken ({', '.join(map(str, ports))}); {hint}"
-    return DaemonError(f"{where} ended while starting:\n" + "\n".join(lines), hint=hint)
+    # Logs go on from start to start, so only the last words are of this one.
+    early = any(_TOO_EARLY in line for line in lines[-_LAST_WORDS:])
+    kind = UnreadyNameNodeError if early and "BindException" not in text else DaemonError
+    return kind(f"{where} ended while starting:\n" + "\n".join(lines), hint=hint)
 
 
 def stop(

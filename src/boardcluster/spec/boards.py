@@ -12,7 +12,6 @@ from boardcluster.records import ClusterSpec, NetworkSpec, NodeFacts, NodeSpec, 
 from boardcluster.spec.checks import (
     LINK_BITS_PER_SECOND_MIN,
     NODE_NAME_LENGTH_MAX,
-    check_board_subnet,
     check_cluster_name,
 )
 from boardcluster.spec.cluster import BOARDS_MAX, DEFAULT_LINK_BITS_PER_SECOND
@@ -63,11 +62,11 @@ def propose_boards(
         security: who may reach the cluster.
         master: host or name of the master; the first board if empty.
         workers_only: whether the master works on no jobs even among three boards or fewer.
-        subnet: the network by which boards are to reach each other; empty for the fastest.
+        subnet: the network by which boards reach each other, as ``check_board_subnet`` returns it;
+            empty for the fastest.
 
     Raises:
-        UsageError: the name or the subnet is not allowed, there are too many boards, or no such
-            master.
+        UsageError: the name is not allowed, there are too many boards, or no such master.
         AddressError: no network, or not the given one, holds an address of every board.
     """
     try:
@@ -157,10 +156,6 @@ def _interfaces(facts: NodeFacts) -> Mapping[IPv4Interface, int | None]:
 
 def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, list[str], int]:
     """Return the network that holds all boards, their addresses in it, and its slowest link."""
-    try:
-        only = {IPv4Network(check_board_subnet(wanted))} if wanted else set()
-    except ValueError as error:
-        raise UsageError(f"--subnet {wanted}: {error}") from error
     seen = [_interfaces(board.facts) for board in boards]
     networks = {
         interface.network for interface in seen[0] if 8 <= interface.network.prefixlen <= 30
@@ -170,19 +165,20 @@ def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, li
         for network in networks
         if all(any(interface.ip in network for interface in rows) for rows in seen)
     }
-    shared = shared & only if only else shared
+    if wanted and shared and IPv4Network(wanted) not in shared:
+        raise AddressError(
+            f"{wanted} is not a network that all boards are in; these are: "
+            f"{', '.join(map(str, sorted(shared)))}",
+            hint="name one of them with --subnet, or leave it out",
+        )
     if not shared:
         lines = [
             f"  {board.host}: {', '.join(map(str, rows)) or 'no IPv4 address'}"
             for board, rows in zip(boards, seen, strict=True)
         ]
         raise AddressError(
-            (f"{wanted} does not hold" if wanted else "no IPv4 network holds")
-            + " an address of every board:\n"
-            + "\n".join(lines),
-            hint="name a network that all of them are in, or leave --subnet out"
-            if wanted
-            else "connect all boards to the same switch or router, then run `boardcluster init` "
+            "no IPv4 network holds an address of every board:\n" + "\n".join(lines),
+            hint="connect all boards to the same switch or router, then run `boardcluster init` "
             "again",
         )
 
@@ -195,7 +191,7 @@ def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, li
         ]
         return min(rates, default=0)
 
-    best = max(sorted(shared), key=slowest)
+    best = IPv4Network(wanted) if wanted else max(sorted(shared), key=slowest)
     addresses = [
         str(next(interface.ip for interface in rows if interface.ip in best)) for rows in seen
     ]

@@ -183,6 +183,15 @@ def test_init_of_an_open_cluster_writes_that_down(desk: Desk) -> None:
     assert desk.spec().security is Security.INSECURE_LAB
 
 
+def test_a_subnet_that_is_none_is_refused_before_any_board_is_reached(desk: Desk) -> None:
+    for wrong in ("10.9.0.0", "127.0.0.0/8"):
+        with pytest.raises(UsageError, match=r"^--subnet: "):
+            desk("init", "--hosts", "pi@pi0,pi@pi1", "--yes", "--subnet", wrong)
+    assert (desk.users, desk.trusted) == (set(), [])
+    desk("init", "--hosts", "pi@pi0,pi@pi1", "--yes", "--subnet", "192.168.1.0/24")
+    assert desk.spec().network.subnet == "192.168.1.0/24"
+
+
 def test_any_board_can_be_the_master(desk: Desk) -> None:
     desk("init", "--hosts", "pi@pi0,pi@pi1", "--yes", "--master", "pi@pi1")
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.waiting import wait_until
 
-from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.kinds.boards import nodes as module
 from boardcluster.cluster.kinds.boards.nodes import (
     SERVICE_USER,
@@ -161,6 +161,11 @@ def test_nodes_are_asked_at_the_same_time() -> None:
     answers, _ = each_node(NAMES, lambda _: together.wait())
 
     assert sorted(answers.values()) == [0, 1, 2]
+    all_together = threading.Barrier(ASKED_AT_ONCE, timeout=10)
+    answers, _ = each_node(
+        map(str, range(ASKED_AT_ONCE)), lambda _: all_together.wait(), at_once=ASKED_AT_ONCE
+    )
+    assert len(answers) == ASKED_AT_ONCE
 
 
 def test_a_defect_is_not_taken_for_a_node_that_fails() -> None:
@@ -581,39 +586,46 @@ def test_connections_are_shared_in_a_folder_of_our_own_that_goes_with_them(
     for host in hosts:
         assert nodes.reach(host, host, user=ROOT, folder="/x") is ways[host]
         assert nodes.reach(host, host, user=SERVICE_USER, folder="/x") is not ways[host]
-    ended: list[list[str]] = []
-    monkeypatch.setattr("boardcluster.remote.ssh.beside", recording(ended))
+    beside = Beside(fails=hosts[0])
+    monkeypatch.setattr("boardcluster.remote.ssh.beside", beside)
 
     nodes.close()
     nodes.close()  # safe to repeat
 
-    assert sorted(argv[-1] for argv in ended) == hosts
-    assert all(argv[argv.index("-O") + 1] == "exit" for argv in ended)
+    assert sorted(argv[-1] for argv in beside.ran) == hosts[1:], "one that fails keeps no other"
+    assert all(argv[argv.index("-O") + 1] == "exit" for argv in beside.ran)
+    assert beside.started_before_an_end == len(hosts) - 1, "they end together"
     assert not folder.exists()
 
 
-def recording(
-    ran: list[list[str]],
-) -> Callable[[list[str]], contextlib.AbstractContextManager[None]]:
-    """Stands for a program beside a block; keeps its arguments."""
+class Beside:
+    """Stands for ``gate.beside``; keeps what was started and what had been when the first ended."""
 
-    def beside(argv: list[str]) -> contextlib.AbstractContextManager[None]:
-        ran.append(list(argv))
-        return contextlib.nullcontext()
+    def __init__(self, fails: str = "") -> None:
+        self.fails = fails
+        self.ran: list[list[str]] = []
+        self.started_before_an_end = 0
 
-    return beside
+    @contextlib.contextmanager
+    def __call__(self, argv: list[str], *, patience_seconds: float) -> Iterator[None]:
+        assert patience_seconds == 10
+        if argv[-1] == self.fails:
+            raise HostError("ssh cannot be executed")
+        self.ran.append(list(argv))
+        yield
+        self.started_before_an_end = self.started_before_an_end or len(self.ran)
 
 
 def test_only_host_keys_of_this_cluster_are_believed(
     nodes: BoardNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran: list[list[str]] = []
-    monkeypatch.setattr("boardcluster.remote.ssh.beside", recording(ran))
+    beside = Beside()
+    monkeypatch.setattr("boardcluster.remote.ssh.beside", beside)
     nodes.reach("pi0", "pi@pi0", user=ROOT, folder="/x")
 
     nodes.close()
 
-    (argv,) = ran
+    (argv,) = beside.ran
     assert known_hosts_of(tmp_path) == tmp_path / "known_hosts"
     (believed,) = (word for word in argv if word.startswith("UserKnownHostsFile="))
     assert believed.partition("=")[2].strip('"') == f"{tmp_path}/known_hosts"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.errors import HostError, SpecError
+from boardcluster.errors import HostError, RemoteError, SpecError
 from boardcluster.remote import ssh_route
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.ssh_route import (
@@ -62,7 +62,8 @@ def test_a_folder_whose_sockets_would_not_work_is_refused_before_ssh_fails() -> 
 def test_the_host_stands_behind_the_end_of_options() -> None:
     route = SshRoute(host="pi@pi0", known_hosts=Path("k"), control=Path("/tmp"))
 
-    assert route.command("-O", "exit")[-4:] == ["-O", "exit", "--", "pi@pi0"]
+    assert route.command("-N", "-v")[-4:] == ["-N", "-v", "--", "pi@pi0"]
+    assert route.closing_command()[-4:] == ["-O", "exit", "--", "pi@pi0"]
 
 
 def test_whoever_only_looks_waits_less() -> None:
@@ -116,18 +117,29 @@ def test_ssh_understands_every_option_and_they_win(tmp_path: Path) -> None:
 
 
 class ConfiguredSsh:
-    """Stands for ``ssh -G``: what it offers of itself, and with the user's configuration."""
+    """Stands for ``ssh -G``.
 
-    def __init__(self, own: str, configured: str) -> None:
-        self.own = own
+    Args:
+        offered: the key exchanges that it says it offers.
+        configured: whether a configuration file names them.
+        status: how it ends when other files are given to it.
+    """
+
+    def __init__(self, offered: str, *, configured: bool, status: int = 0) -> None:
+        self.offered = offered
         self.configured = configured
+        self.status = status
+        self.starts = 0
 
-    def __call__(self, argv: Sequence[str], **_: object) -> Completed:
-        offered = self.own if "none" in argv else self.configured
-        text = f"user pi\nkexalgorithms {offered}\n"
-        return Completed(
-            argv=(), returncode=0, stdout=text.encode(), stderr=b"", duration_seconds=0.0
-        )
+    def __call__(self, argv: Sequence[str], *, stdin: bytes = b"", **_: object) -> Completed:
+        self.starts += 1
+        offered = self.offered
+        if "-F" in argv and not self.configured:
+            assert stdin.startswith(b"Include ~/.ssh/config\nInclude /etc/ssh/ssh_config\nHost *\n")
+            offered = stdin.decode().split()[-1]
+        text = f"user pi\nkexalgorithms {offered}\n".encode()
+        status = self.status if "-F" in argv else 0
+        return Completed(argv=(), returncode=status, stdout=text, stderr=b"", duration_seconds=0.0)
 
 
 DEBIAN_12 = "sntrup761x25519-sha512@openssh.com,curve25519-sha256,ecdh-sha2-nistp256"
@@ -135,32 +147,42 @@ DEBIAN_13 = "mlkem768x25519-sha256,sntrup761x25519-sha512,curve25519-sha256"
 
 
 @pytest.mark.parametrize(
-    ("own", "configured", "offered"),
+    ("ssh", "offered"),
     [
         (
-            *(DEBIAN_12, DEBIAN_12),
+            ConfiguredSsh(DEBIAN_12, configured=False),
             "curve25519-sha256,ecdh-sha2-nistp256,sntrup761x25519-sha512@openssh.com",
         ),
         (
-            *(DEBIAN_13, DEBIAN_13),
+            ConfiguredSsh(DEBIAN_13, configured=False),
             "mlkem768x25519-sha256,curve25519-sha256,sntrup761x25519-sha512",
         ),
-        (DEBIAN_12, "sntrup761x25519-sha512@openssh.com", None),
-        ("curve25519-sha256,ecdh-sha2-nistp256", "curve25519-sha256,ecdh-sha2-nistp256", None),
+        (ConfiguredSsh(DEBIAN_12, configured=True), None),
+        (ConfiguredSsh("curve25519-sha256,ecdh-sha2-nistp256", configured=False), None),
+        (ConfiguredSsh(DEBIAN_12, configured=True, status=255), None),
     ],
-    ids=["slow first", "quick and safe first", "chosen by the user", "nothing slow"],
+    ids=["slow first", "quick and safe first", "chosen by the user", "nothing slow", "unreadable"],
 )
 def test_slow_key_exchanges_are_offered_last_unless_the_user_chose(
-    monkeypatch: pytest.MonkeyPatch, own: str, configured: str, offered: str | None
+    monkeypatch: pytest.MonkeyPatch, ssh: ConfiguredSsh, offered: str | None
 ) -> None:
-    monkeypatch.setattr(ssh_route, "run_program", ConfiguredSsh(own, configured))
-    ssh_route._default_key_exchange.cache_clear()
+    monkeypatch.setattr(ssh_route, "run_program", ssh)
+    route = SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/tmp"))
 
-    words = SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/tmp")).command()
+    found = [word for word in route.command() if word.startswith("KexAlgorithms=")]
+    starts = ssh.starts
+    route.command()
 
-    ssh_route._default_key_exchange.cache_clear()
-    found = [word for word in words if word.startswith("KexAlgorithms=")]
     assert found == ([] if offered is None else [f"KexAlgorithms={offered}"])
+    assert ssh.starts == starts, "asked once"
+    assert not any(word.startswith("KexAlgorithms=") for word in route.closing_command())
+
+
+def test_after_ctrl_c_no_connection_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = ConfiguredSsh(DEBIAN_12, configured=True, status=-15)
+    monkeypatch.setattr(ssh_route, "run_program", ended)
+    with pytest.raises(RemoteError, match="was ended"):
+        SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/tmp")).command()
 
 
 def test_without_ssh_a_command_is_made_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

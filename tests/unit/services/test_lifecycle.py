@@ -467,20 +467,38 @@ def test_a_crash_of_the_jvm_itself_is_told_apart(
     assert "STARTUP_MSG" not in caught.value.message
 
 
+EARLY = """\
+ERROR hs.JobHistoryServer: Error starting JobHistoryServer
+org.apache.hadoop.yarn.exceptions.YarnRuntimeException: Error creating done directory
+Caused by: org.apache.hadoop.ipc.RemoteException: NameNode still not started
+INFO util.ExitUtil: Exiting with status -1: Error starting JobHistoryServer
+"""
+OTHER = """\
+ERROR hs.JobHistoryServer: Error starting JobHistoryServer
+java.io.IOException: No space left on device
+Caused by: java.io.IOException: No space left on device
+INFO util.ExitUtil: Exiting with status -1: Error starting JobHistoryServer
+"""
+BOUND = "java.net.BindException: Address already in use\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "early"),
+    [(EARLY, True), (OTHER + EARLY, True), (EARLY + OTHER, False), (EARLY + BOUND, False)],
+    ids=["early", "only now early", "early in a former start", "a port is taken"],
+)
 def test_a_daemon_that_asked_a_moment_too_early_is_told_apart(
-    layout: Layout, remotes: dict[str, FakeRemote]
+    layout: Layout, remotes: dict[str, FakeRemote], log: str, early: bool
 ) -> None:
     remotes["master"].tell_node_agent("http", [NOBODY] * 4)
     remotes["master"].tell_node_agent("processes", views(False, True, True, True))
-    remotes["master"].tell(
-        *("tail", "-n", "200", "/namenode.log"),
-        stdout="ERROR hs.JobHistoryServer: Error starting JobHistoryServer\n"
-        "Caused by: org.apache.hadoop.ipc.RemoteException"
-        "(org.apache.hadoop.ipc.RetriableException): NameNode still not started\n",
-    )
+    remotes["master"].tell("tail", "-n", "200", "/namenode.log", stdout=log)
 
-    with pytest.raises(UnreadyNameNodeError, match="it said NameNode still not started"):
+    with pytest.raises(DaemonError, match="namenode on master ended while starting:\n") as caught:
         wait(layout, remotes)
+
+    assert isinstance(caught.value, UnreadyNameNodeError) == early
+    assert log.splitlines()[-1] in caught.value.message
 
 
 def test_stop_ends_the_processes_of_each_node(remotes: dict[str, FakeRemote]) -> None:

@@ -28,7 +28,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.node_rpc import boot_of, rpc
 from boardcluster.remote.ssh import SshRemote
-from boardcluster.remote.ssh_route import Patience, Silence, SshRoute
+from boardcluster.remote.ssh_route import Patience, SshRoute
 
 __all__ = ["SERVICE_USER", "BoardNodes", "board_nodes", "board_state", "known_hosts_of"]
 
@@ -86,7 +86,7 @@ class BoardNodes:
         self._known_hosts = known_hosts_of(home)
         self._control: Path | None = None
         self._remotes: dict[tuple[str, str], SshRemote] = {}
-        self._silences: dict[str, Silence] = {}
+        self._routes: dict[str, SshRoute] = {}
         self._home = home
         self._making = threading.Lock()
         self._new_claims: list[NodeSpec] = []
@@ -111,13 +111,14 @@ class BoardNodes:
             name = f"{_CONTROL}{os.getpid()}-"
             self._control = Path(tempfile.mkdtemp(prefix=name, dir=place))
             atexit.register(self.close)
-        return SshRoute(
-            host=host,
-            known_hosts=self._known_hosts,
-            control=self._control,
-            patience=self._patience,
-            silence=self._silences.setdefault(host, Silence()),
-        )
+        if host not in self._routes:
+            self._routes[host] = SshRoute(
+                host=host,
+                known_hosts=self._known_hosts,
+                control=self._control,
+                patience=self._patience,
+            )
+        return self._routes[host]
 
     @contextlib.contextmanager
     def only_looking(self, connect_seconds: int) -> Iterator[None]:
@@ -164,12 +165,14 @@ class BoardNodes:
         remotes = list({remote.name: remote for remote in self._remotes.values()}.values())
         # Not by threads: none can be started once Python ends.
         for first in range(0, len(remotes), ASKED_AT_ONCE):
-            with contextlib.suppress(BoardclusterError, OSError), contextlib.ExitStack() as stack:
+            with contextlib.ExitStack() as stack:
                 for remote in remotes[first : first + ASKED_AT_ONCE]:
-                    stack.enter_context(remote.closing())
+                    with contextlib.suppress(BoardclusterError, OSError):
+                        stack.enter_context(remote.closing())
         shutil.rmtree(self._control, ignore_errors=True)
         self._control = None
         self._remotes.clear()
+        self._routes.clear()
         atexit.unregister(self.close)
 
     def check(self, spec: ClusterSpec) -> None:
