@@ -115,7 +115,7 @@ class Board:
 def on_board(host: str, command: Sequence[str], text: str = "") -> str:
     """Run a program on a board; return what it prints."""
     done = subprocess.run(
-        ["ssh", "-o", "BatchMode=yes", "--", host, shlex.join(command)],
+        ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, shlex.join(command)],
         input=text,
         stdout=subprocess.PIPE,
         text=True,

@@ -5,6 +5,7 @@ Where the kernel has no WireGuard, as in many virtual machines, wg-quick takes w
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -128,12 +129,8 @@ PostUp = touch /pwned'
 def test_an_answer_that_is_no_key_is_refused(private: Private) -> None:
     """What a board says becomes part of a file that the others read as root."""
     lab = private.lab
-    lab.on(1, f"cat >/usr/local/bin/wg <<'END'\n{HOSTILE_WG}END")
-    lab.on(1, "chmod +x /usr/local/bin/wg")
-    try:
+    with standing_in(lab, "wg", HOSTILE_WG):
         assert "pi1: 'A' is not a public key" in private.script(INSIDE, *private.hosts, code=2)
-    finally:
-        lab.on(1, "rm /usr/local/bin/wg")
     private.script("--remove", *private.hosts)
 
 
@@ -148,22 +145,30 @@ esac
 """Stands for systemd on a board that has none."""
 
 
-def test_systemd_starts_the_interface_where_it_runs(private: Private, tmp_path: Path) -> None:
-    lab, hosts = private.lab, private.hosts
-    lab.on(
-        1, f"mkdir -p /run/systemd/system; cat >/usr/local/bin/systemctl <<'END'\n{SYSTEMCTL}END"
-    )
-    lab.on(1, "chmod +x /usr/local/bin/systemctl")
+@contextlib.contextmanager
+def standing_in(lab: Lab, name: str, program: str) -> Iterator[None]:
+    """Let another program be found on the second board under a name."""
+    place = f"/usr/local/bin/{name}"
+    lab.on(1, f"mkdir -p /usr/local/bin; cat >{place} <<'END'\n{program}END")
+    lab.on(1, f"chmod +x {place}")
     try:
+        yield
+    finally:
+        lab.on(1, f"rm {place}")
+
+
+def test_systemd_starts_the_interface_where_it_runs(private: Private) -> None:
+    lab, hosts = private.lab, private.hosts
+    lab.on(1, "mkdir -p /run/systemd/system")
+    with standing_in(lab, "systemctl", SYSTEMCTL):
         private.script(INSIDE, *hosts)
         private.script("--remove", *hosts)
         private.script("--remove", *hosts)
-        assert lab.on(1, "cat /run/systemctl").splitlines() == [
-            "enable -q --now wg-quick@boardcluster0",
-            "disable -q --now wg-quick@boardcluster0",
-        ]
-    finally:
-        lab.on(1, "rm -r /usr/local/bin/systemctl /run/systemd /run/systemctl")
+    assert lab.on(1, "cat /run/systemctl").splitlines() == [
+        "enable -q --now wg-quick@boardcluster0",
+        "disable -q --now wg-quick@boardcluster0",
+    ]
+    lab.on(1, "rm -r /run/systemd /run/systemctl")
     lab.boards.cut(0)
     try:
         assert "pi0: this failed" in private.script("--remove", *hosts, code=2)
