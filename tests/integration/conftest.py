@@ -46,11 +46,10 @@ WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 
 
 LONGEST_FIRST = (
-    *("test_boards_cluster", "test_campaign", "test_services", "test_survival", "test_cluster"),
-    *("test_settings", "test_variants", "test_python", "test_provision", "test_twin"),
-    *("test_faults", "test_dashboard", "test_services_database", "test_tutorial", "test_local"),
-    *("test_starts", "test_wireguard", "test_labs", "test_services_boards", "test_tune"),
-    *("test_filestore", "test_limits_version_2", "test_twin_speed"),
+    *("test_boards_cluster", "test_campaign", "test_services", "test_twin", "test_cluster"),
+    *("test_survival", "test_python", "test_faults", "test_local", "test_tutorial"),
+    *("test_dashboard", "test_tune", "test_services_boards", "test_settings", "test_starts"),
+    *("test_variants", "test_labs", "test_provision", "test_limits_version_2", "test_twin_speed"),
 )
 """Modules that take minutes. Side by side they begin first, so that none is left to end alone."""
 
