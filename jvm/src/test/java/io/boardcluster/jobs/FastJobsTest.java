@@ -37,11 +37,7 @@ class FastJobsTest {
     private final PrintStream errors = new PrintStream(said, true, StandardCharsets.UTF_8);
 
     private Configuration local() {
-        Configuration settings = new Configuration();
-        settings.set("fs.defaultFS", "file:///");
-        settings.set("mapreduce.framework.name", "local");
-        settings.set("hadoop.tmp.dir", folder.resolve("hadoop").toString());
-        return settings;
+        return Stock.local(folder);
     }
 
     private static List<String> lines(Path output) throws IOException {

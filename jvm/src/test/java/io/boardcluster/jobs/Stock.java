@@ -60,12 +60,20 @@ final class Stock {
         return field.getLong(from);
     }
 
-    static void run(Tool job, Path folder, String... arguments) throws Exception {
+    /** {@return settings of jobs in this JVM that write nowhere else: two users share /tmp} */
+    static Configuration local(Path folder) {
         Configuration settings = new Configuration();
         settings.set("fs.defaultFS", "file:///");
         settings.set("mapreduce.framework.name", "local");
         settings.set("hadoop.tmp.dir", folder.resolve("hadoop").toString());
-        assertEquals(0, ToolRunner.run(settings, job, arguments), Arrays.toString(arguments));
+        settings.set(
+                "mapreduce.jobtracker.staging.root.dir", folder.resolve("staging").toString());
+        return settings;
+    }
+
+    static void run(Tool job, Path folder, String... arguments) throws Exception {
+        assertEquals(
+                0, ToolRunner.run(local(folder), job, arguments), Arrays.toString(arguments));
     }
 
     /** {@return the stock search, whose constructor is private} */
