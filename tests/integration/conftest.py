@@ -30,6 +30,10 @@ from boardcluster.services.pair import load_pair, pair_ids
 from tests.boards import AS_DRIVER, SYSTEM_PATH
 from tests.quick_java import make_java_home
 
+for _folder in ("/usr/sbin", "/sbin"):  # which an ordinary user's often lacks
+    if _folder not in os.environ["PATH"].split(":"):
+        os.environ["PATH"] += f":{_folder}"
+
 CLI = (sys.executable, "-m", "boardcluster")
 NOBODY = 65534
 AS_NOBODY = (

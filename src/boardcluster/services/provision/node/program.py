@@ -219,9 +219,11 @@ def _refuse_while_running(node: Node, manifest: Manifest) -> None:
     for entry in manifest.entries:
         kind = _kind_of(node, manifest, entry["resource"])
         user = kind.user() if isinstance(kind, UserKind) else None
-        for pid in os.listdir("/proc") if user is not None and user.pw_uid else []:
+        processes = node.at("/proc")
+        for pid in os.listdir(processes) if user is not None and user.pw_uid else []:
             with contextlib.suppress(OSError):
-                if user and pid.isdecimal() and os.stat(f"/proc/{pid}").st_uid == user.pw_uid:
+                owner = os.stat(f"{processes}/{pid}").st_uid
+                if user and pid.isdecimal() and owner == user.pw_uid:
                     raise FailedError(
                         f"processes of the user {user.pw_name} still run, such as {pid}",
                         hint="run `boardcluster down` first",
