@@ -258,7 +258,9 @@ def test_works_with_the_tarfile_of_debian_12(
 ) -> None:
     # Python 3.11.2 has no extraction filters; the keyword came with 3.11.4.
     original = tarfile.TarFile.extractall
-    trusting = {"filter": "fully_trusted"} if hasattr(tarfile, "data_filter") else {}
+    trusting: dict[str, Any] = (
+        {"filter": "fully_trusted"} if hasattr(tarfile, "data_filter") else {}
+    )
 
     def old(self: tarfile.TarFile, path: Any = ".", members: Any = None) -> None:
         original(self, path, members, **trusting)
