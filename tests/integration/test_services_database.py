@@ -114,6 +114,7 @@ def watching(program: Cli) -> Iterator[tuple[set[bytes], set[bytes]]]:
         other.join()
 
 
+@pytest.mark.needs_root
 def test_a_database_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -> None:
     with watching(site) as (passwords, seen):
         done = site.json("run", written(tmp_path, "plain"))
@@ -140,6 +141,7 @@ def test_a_database_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -> N
             assert password not in path.read_bytes(), path
 
 
+@pytest.mark.needs_root
 def test_a_killed_server_costs_no_committed_transaction(site: Cli, tmp_path: Path) -> None:
     # However short the load that is asked for, it lasts until the server is back.
     file = written(tmp_path, "kill", fault="kill", mode="write_only", transactions=400)
@@ -153,6 +155,7 @@ def test_a_killed_server_costs_no_committed_transaction(site: Cli, tmp_path: Pat
     assert serving(site, PORTS) == {}
 
 
+@pytest.mark.needs_root
 @pytest.mark.soak
 def test_a_committed_transaction_that_is_gone_is_found(site: Cli, tmp_path: Path) -> None:
     """Somebody deletes one row of the ledger behind the client's back."""
@@ -184,6 +187,7 @@ def test_a_committed_transaction_that_is_gone_is_found(site: Cli, tmp_path: Path
     assert serving(site, PORTS) == {}
 
 
+@pytest.mark.needs_root
 @pytest.mark.soak
 def test_a_database_of_a_killed_driver_is_found_and_ended(site: Cli, tmp_path: Path) -> None:
     file = written(tmp_path, "killed", mode="read_only")
@@ -215,6 +219,7 @@ def test_a_port_in_use_is_refused(site: Cli, tmp_path: Path) -> None:
         assert "on node worker1 another program already listens on port 8012" in reason
 
 
+@pytest.mark.needs_root
 @pytest.mark.soak
 def test_a_server_without_its_network_costs_no_committed_transaction(
     site: Cli, tmp_path: Path
