@@ -80,6 +80,7 @@ def test_a_farm_serves_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -
     assert serving(site, PORTS) == {}
 
 
+@pytest.mark.needs_root  # without it a link that is down is not noticed: docs/how-to/serve-pages.md
 def test_both_faults_pass_and_what_they_did_is_told(site: Cli, tmp_path: Path) -> None:
     for fault in ("kill", "link"):
         # Long enough for a second without the server on any machine: it is the fault that waits.
