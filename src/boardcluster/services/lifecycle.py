@@ -366,12 +366,12 @@ def _died(remote: Remote, daemon: Daemon) -> DaemonError:
     hint = f"see {daemon.log}"
     if crash := crash_words(text.splitlines()):
         return JvmCrashError(f"the JVM of {where} crashed while starting: {crash}", hint=hint)
-    if "java.net.BindException" in text:
+    if bound := "java.net.BindException" in text:
         ports = next(ports_of(kind) for kind in DAEMONS if kind.name == daemon.name)
         hint = f"a port of {where} is taken ({', '.join(map(str, ports))}); {hint}"
     # Logs go on from start to start, so only the last words are of this one.
     early = any(_TOO_EARLY in line for line in lines[-_LAST_WORDS:])
-    kind = UnreadyNameNodeError if early and "BindException" not in text else DaemonError
+    kind = UnreadyNameNodeError if early and not bound else DaemonError
     return kind(f"{where} ended while starting:\n" + "\n".join(lines), hint=hint)
 
 

@@ -165,12 +165,6 @@ def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, li
         for network in networks
         if all(any(interface.ip in network for interface in rows) for rows in seen)
     }
-    if wanted and shared and IPv4Network(wanted) not in shared:
-        raise AddressError(
-            f"{wanted} is not a network that all boards are in; these are: "
-            f"{', '.join(map(str, sorted(shared)))}",
-            hint="name one of them with --subnet, or leave it out",
-        )
     if not shared:
         lines = [
             f"  {board.host}: {', '.join(map(str, rows)) or 'no IPv4 address'}"
@@ -180,6 +174,12 @@ def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, li
             "no IPv4 network holds an address of every board:\n" + "\n".join(lines),
             hint="connect all boards to the same switch or router, then run `boardcluster init` "
             "again",
+        )
+    if wanted and IPv4Network(wanted) not in shared:
+        raise AddressError(
+            f"{wanted} is not a network that all boards are in; these are: "
+            f"{', '.join(map(str, sorted(shared)))}",
+            hint="name one of them with --subnet, or leave it out",
         )
 
     def slowest(network: IPv4Network) -> int:

@@ -216,14 +216,14 @@ def _plan_uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_while_running(node: Node, manifest: Manifest) -> None:
     """Refuse to take away what processes of the cluster still use."""
+    processes = node.at("/proc")
     for entry in manifest.entries:
         kind = _kind_of(node, manifest, entry["resource"])
         user = kind.user() if isinstance(kind, UserKind) else None
-        processes = node.at("/proc")
         for pid in os.listdir(processes) if user is not None and user.pw_uid else []:
             with contextlib.suppress(OSError):
-                owner = os.stat(f"{processes}/{pid}").st_uid
-                if user and pid.isdecimal() and owner == user.pw_uid:
+                path = f"{processes}/{pid}"
+                if user and pid.isdecimal() and os.stat(path).st_uid == user.pw_uid:
                     raise FailedError(
                         f"processes of the user {user.pw_name} still run, such as {pid}",
                         hint="run `boardcluster down` first",
