@@ -343,10 +343,12 @@ class JobRun:
 def _setting_links(user_way: Remote, command: Sequence[str], log: str) -> tuple[str, ...]:
     """Return a command for root that runs another as a node's user, who may set links, too.
 
-    Log and records are that user's: where a job's links lead, root must not write.
+    Log and records are that user's: where a job's links lead, root must not write. In a user's own
+    namespaces there is nobody else to become: the kernel lets nobody drop groups there.
     """
     user = int(user_way.run(["id", "-u"]).text)
-    return (*become(user, keeping="net_admin"), "sh", "-c", _LOGGED, log, *command)
+    prefix = become(user, keeping="net_admin") if user else ()
+    return (*prefix, "sh", "-c", _LOGGED, log, *command)
 
 
 def _dated(outcome: SubmissionOutcome, node: str, stdout: Path) -> SubmissionOutcome:

@@ -631,18 +631,32 @@ def test_the_space_of_a_run_is_the_workloads_word(shop: Shop) -> None:
     assert shop.job(phase("count")).run_bytes == 77
 
 
-def test_a_server_that_sets_links_is_the_nodes_user_with_that_right_alone(shop: Shop) -> None:
+_LINK_RIGHT = "-all,+net_admin"
+
+
+@pytest.mark.parametrize(
+    ("uid", "becoming"),
+    [
+        (
+            61000,
+            (
+                *("setpriv", "--reuid=61000", "--regid=61000", "--clear-groups"),
+                *(f"--inh-caps={_LINK_RIGHT}", f"--ambient-caps={_LINK_RIGHT}"),
+                *("--no-new-privs", "--"),
+            ),
+        ),
+        (0, ()),  # an ordinary user's own namespaces, where groups cannot be dropped
+    ],
+)
+def test_a_server_that_sets_links_is_the_nodes_user_with_that_right_alone(
+    shop: Shop, uid: int, becoming: tuple[str, ...]
+) -> None:
     """Root itself would follow the links that a job left in the folders of logs and records."""
     name = "worker1"
     user, root = shop.node(name), FakeRemote("root")
     log = f"/nodes/{name}/logs/trial-1-load.log"
-    user.tell("id", "-u", stdout="61000\n")
-    right = "-all,+net_admin"
-    argv = (
-        *("setpriv", "--reuid=61000", "--regid=61000", "--clear-groups", f"--inh-caps={right}"),
-        *(f"--ambient-caps={right}", "--no-new-privs", "--"),
-        *("sh", "-c", 'exec "$@" >> "$0" 2>&1', log, "cut", "eth0"),
-    )
+    user.tell("id", "-u", stdout=f"{uid}\n")
+    argv = (*becoming, "sh", "-c", 'exec "$@" >> "$0" 2>&1', log, "cut", "eth0")
     root.tell(*argv)
     root.tell_node_agent("end", {"killed": 0})
     shop.live = replace(shop.live, admins={**shop.live.remotes, name: root})

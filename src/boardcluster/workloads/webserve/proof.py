@@ -90,6 +90,8 @@ def prove(run: FarmRun) -> Proof:
             which and where.
         MeasuringLimitError: the client may have held the farm back.
     """
+    for text in filter(None, run.fault_texts.values()):
+        read_fault(text)  # what kept a fault from happening comes before all that it led to
     results = {name: read_result(text, phase=name) for name, text in run.results.items()}
     for name, result in results.items():
         _check_bodies(run, name, result)

@@ -260,8 +260,15 @@ def test_a_load_that_fell_behind_is_told() -> None:
             r"saturation: the fault came -500.0 s after the phase began, which took 1.0 s",
         ),
         ({"fault_texts": {"saturation": "", load_name(50): ""}}, "was over before the fault"),
+        (  # what kept it from happening comes before what that led to
+            {
+                "fault_texts": {"saturation": json.dumps({"error": "no such device"})},
+                "after": counts(218, [130, 85], [132, 3]),
+            },
+            "the fault failed: no such device",
+        ),
     ],
-    ids=["unnoticed", "away", "counts of the other", "the other", "former", "too short"],
+    ids=["unnoticed", "away", "counts of the other", "the other", "former", "too short", "failed"],
 )
 def test_a_fault_that_did_not_pass_as_it_must_is_refused(
     changes: dict[str, Any], words: str
