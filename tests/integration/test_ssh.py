@@ -129,8 +129,23 @@ class Server:
 
     def connections(self) -> list[int]:
         """The processes of sshd that serve one connection each, newest last."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(pid) for pid in children.read_text().split()]
+        return children_of(self.process.pid)
+
+    def cut(self) -> None:
+        """Break the oldest connection, and nothing that runs by it.
+
+        An ordinary user's is served by a child of the process that took it.
+        """
+        first = self.connections()[0]
+        own = [
+            pid for pid in children_of(first) if Path(f"/proc/{pid}/comm").read_text() == "sshd\n"
+        ]
+        kill_all([first, *own])
+
+
+def children_of(pid: int) -> list[int]:
+    """A process's children, newest last."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def start_sshd(folder: Path, port: int) -> subprocess.Popen[bytes]:
@@ -410,7 +425,7 @@ def test_a_broken_configuration_is_this_machines_fault(
 
 def test_a_connection_that_breaks_while_a_command_runs(remote: SshRemote, server: Server) -> None:
     remote.run(["true"])
-    breaker = threading.Timer(0.5, lambda: os.kill(server.connections()[0], signal.SIGKILL))
+    breaker = threading.Timer(0.5, server.cut)
     breaker.start()
 
     with pytest.raises(UnreachableError, match="the connection broke while a command ran: sleep"):
