@@ -41,7 +41,7 @@ from boardcluster.units import format_bytes
 CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "twin"
 EXAMPLES = Path(__file__).parent.parent / "examples" / "twin"
-EXPERIMENTS = ("spark", "hadoop", "media", "pcie", "hadoop-count")
+EXPERIMENTS = ("spark", "media", "spark-1gb", "hadoop", "pcie", "hadoop-count")
 """Shortest first; the last takes hours for each run."""
 
 DILATIONS = (1, 2, 4)
