@@ -83,7 +83,7 @@ def test_a_farm_serves_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -
 @pytest.mark.parametrize("fault", ["kill", "link"])
 def test_both_faults_pass_and_what_they_did_is_told(site: Cli, tmp_path: Path, fault: str) -> None:
     # Long enough for a second without the server on any machine: it is the fault that waits.
-    file = written(tmp_path, f"fault-{fault}", fault=fault, requests=20_000, seconds=12)
+    file = written(tmp_path, f"fault-{fault}", fault=fault, requests=10_000, seconds=8)
     site("run", file)
     row = latest(site)
     assert row["attempt"]["state"] == "ok", row["attempt"]["reason"]
