@@ -131,16 +131,16 @@ class Server:
         """The processes of sshd that serve one connection each, newest last."""
         return children_of(self.process.pid)
 
-    def cut(self) -> None:
-        """Break the oldest connection, and nothing that runs by it.
+    def serving(self) -> list[int]:
+        """All processes of connections, oldest first, and nothing that runs by them.
 
-        An ordinary user's is served by a child of the process that took it.
+        An ordinary user's connection is served by a child of the process that took it.
         """
-        first = self.connections()[0]
-        own = [
-            pid for pid in children_of(first) if Path(f"/proc/{pid}/comm").read_text() == "sshd\n"
-        ]
-        kill_all([first, *own])
+        found = []
+        for taker in self.connections():
+            names = {pid: Path(f"/proc/{pid}/comm").read_text() for pid in children_of(taker)}
+            found += [taker, *(pid for pid, name in names.items() if name == "sshd\n")]
+        return found
 
 
 def children_of(pid: int) -> list[int]:
@@ -425,7 +425,7 @@ def test_a_broken_configuration_is_this_machines_fault(
 
 def test_a_connection_that_breaks_while_a_command_runs(remote: SshRemote, server: Server) -> None:
     remote.run(["true"])
-    breaker = threading.Timer(0.5, server.cut)
+    breaker = threading.Timer(0.5, lambda: kill_all(server.serving()))
     breaker.start()
 
     with pytest.raises(UnreachableError, match="the connection broke while a command ran: sleep"):
@@ -654,7 +654,7 @@ def test_a_job_survives_a_dropped_connection_and_is_found_again(
 
     def drop() -> None:
         wait_until(lambda: starts(tmp_path), "the start of the job")
-        seen.extend([*server.connections(), *with_words(str(route.control))])
+        seen.extend([*server.serving(), *with_words(str(route.control))])
         if what == "server":  # nobody answers for a while
             server.stop(seen)
             time.sleep(1.5)
@@ -686,7 +686,7 @@ def test_a_job_is_given_up_when_its_node_is_gone_for_too_long(
 
     def drop() -> None:
         wait_until(lambda: starts(tmp_path), "the start of the job")
-        server.stop(server.connections())
+        server.stop(server.serving())
 
     breaker = threading.Thread(target=drop)
     breaker.start()
