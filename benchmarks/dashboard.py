@@ -155,7 +155,7 @@ def serving(nodes: int) -> Iterator[tuple[str, dict[int, float]]]:
     with tempfile.TemporaryDirectory() as folder, bind_free_port("127.0.0.1", 8700) as bound:
         home = Path(folder)
         watch = ClusterWatch(home, home)
-        board = Dashboard(watch, StoredRuns(home), Reports(home, home / "report"))
+        board = Dashboard(watch, StoredRuns(home), Reports(home))
         watch.look()
         for name in names:
             frame = NodeFrame(name=name, cores=4.0, memory_bytes=8 << 30, is_machine=True)

@@ -139,12 +139,10 @@ class Control:
     Args:
         home: the cluster's state folder.
         cache: folder of fetched engines and data.
-        work: folder for the outputs of what is started.
     """
 
     home: Path
     cache: Path
-    work: Path
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _started: LeftRunning | None = None
     _log: Path | None = None
@@ -187,8 +185,8 @@ class Control:
                     f"`boardcluster {doing or 'run'}` is using this cluster",
                     hint="wait for it to end, or stop it",
                 )
-            self.work.mkdir(parents=True, exist_ok=True)
-            self._log = self.work / "started.log"
+            # It outlives the dashboard, and so does what it says.
+            self._log = self.home / "started.log"
             words = command_line(order, home=self.home, cache=self.cache)
             self._started = leave_running(_program(words), log=self._log, env=_environment())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,18 +24,29 @@ class Reports:
 
     Args:
         home: the cluster's state folder.
-        folder: where it goes.
     """
 
     home: Path
-    folder: Path
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stamp: object = None
+    _made: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where it goes: made when first needed, so that a killed dashboard seldom leaves one."""
+        if self._made is None:
+            self._made = tempfile.TemporaryDirectory(prefix="boardcluster-report-")
+        return Path(self._made.name)
 
     @property
     def is_there(self) -> bool:
         """Whether one was written."""
-        return (self.folder / "report.html").is_file()
+        return self._made is not None and (self.folder / "report.html").is_file()
+
+    def close(self) -> None:
+        """Delete it."""
+        if self._made is not None:
+            self._made.cleanup()
 
     def write(self) -> None:
         """Write it, unless the one that is there is of the same store.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -118,15 +117,18 @@ def serve(
     from boardcluster.web.stored import StoredRuns  # noqa: PLC0415
     from boardcluster.web.watching import ClusterWatch  # noqa: PLC0415
 
-    with _bound(serving, say) as listening, tempfile.TemporaryDirectory() as work:
+    with (
+        _bound(serving, say) as listening,
+        contextlib.closing(Reports(serving.home)) as reports,
+    ):
         port = int(listening.getsockname()[1])
         scheme = "https" if serving.certificate is not None else "http"
         token = secrets.token_urlsafe(24) if serving.control else ""
         board = Dashboard(
             ClusterWatch(serving.home, serving.cache),
             StoredRuns(serving.home),
-            Reports(serving.home, Path(work, "report")),
-            Control(serving.home, serving.cache, Path(work)) if serving.control else None,
+            reports,
+            Control(serving.home, serving.cache) if serving.control else None,
         )
         names = () if serving.address == LOOPBACK else (socket.gethostname(), socket.getfqdn())
         guard = Guard(

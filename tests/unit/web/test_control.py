@@ -73,11 +73,11 @@ def test_the_form_knows_every_workload() -> None:
 
 def test_nothing_is_stopped_where_nothing_runs(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing is running"):
-        Control(tmp_path, CACHE, tmp_path).stop()
+        Control(tmp_path, CACHE).stop()
 
 
 def test_up_is_not_stopped_and_nothing_starts_beside_it(tmp_path: Path) -> None:
-    control = Control(tmp_path, CACHE, tmp_path / "work")
+    control = Control(tmp_path, CACHE)
     with driver_lock(tmp_path, doing="up"):
         with pytest.raises(UsageError, match="nothing is running"):
             control.stop()

@@ -33,9 +33,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"';&\u202e\x1b[31m"
 
 
 def board(home: Path) -> Dashboard:
-    return Dashboard(
-        ClusterWatch(home, home), StoredRuns(home), Reports(home, home / "report-of-page")
-    )
+    return Dashboard(ClusterWatch(home, home), StoredRuns(home), Reports(home))
 
 
 def guarded(home: Path) -> Guard:
@@ -236,10 +234,13 @@ def test_without_control_the_page_says_so(home: Path) -> None:
     assert ask(guarded(home), "/api/about").json()["control"] is False
 
 
-def test_reports_run_no_script(home: Path) -> None:
-    folder = home / "report-of-page"
-    folder.mkdir()
-    (folder / "report.html").write_text("<p>")
-    policy = ask(guarded(home), "/report/report.html").headers["content-security-policy"]
+def test_reports_run_no_script_and_end_with_the_dashboard(home: Path) -> None:
+    shown = board(home)
+    app = Guard(build_app(shown), allowed_hosts("127.0.0.1", 8470))
+    (shown.reports.folder / "report.html").write_text("<p>")
+    policy = ask(app, "/report/report.html").headers["content-security-policy"]
     assert "script" not in policy
     assert "default-src 'none'" in policy
+    folder = shown.reports.folder
+    shown.reports.close()
+    assert not folder.exists()

@@ -105,7 +105,7 @@ def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:
 
 def test_a_listener_that_does_not_read_is_dropped_and_others_go_on(tmp_path: Path) -> None:
     watch = watched(tmp_path)
-    board = Dashboard(watch, StoredRuns(tmp_path), Reports(tmp_path, tmp_path / "report"))
+    board = Dashboard(watch, StoredRuns(tmp_path), Reports(tmp_path))
 
     async def scene() -> tuple[int, list[str]]:
         lazy, keen = board.events(), board.events()
