@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,20 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "store-b7912e2" / "home"
 HOSTILE = "<img src=x onerror=alert(1)>\"';&\u202e\x1b[31m"
 
 
+made: list[Reports] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """End every dashboard's report, as the server does."""
+    yield
+    while made:
+        made.pop().close()
+
+
 def board(home: Path) -> Dashboard:
-    return Dashboard(ClusterWatch(home, home), StoredRuns(home), Reports(home))
+    made.append(Reports(home))
+    return Dashboard(ClusterWatch(home, home), StoredRuns(home), made[-1])
 
 
 def guarded(home: Path) -> Guard:
