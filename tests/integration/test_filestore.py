@@ -47,7 +47,7 @@ PORT = 24007
 def site(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
     """One cluster for all."""
     program = cli(tmp_path_factory.mktemp("filestore") / "home")
-    program("init", "--workers", "2", "--subnet", "198.18.213.0/24")
+    program("init", "--workers", "2", "--subnet", "198.18.221.0/24")
     try:
         program("up")
         yield program

@@ -29,7 +29,7 @@ parameters.netpipe.repeats = 1
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
     program = cli(tmp_path_factory.mktemp("starts") / "home")
-    program("init", "--workers", "2", "--subnet", "198.18.214.0/24")
+    program("init", "--workers", "2", "--subnet", "198.18.220.0/24")
     try:
         yield program
     finally:

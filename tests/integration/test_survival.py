@@ -21,7 +21,7 @@ from tests.integration.conftest import Cli
 
 pytestmark = pytest.mark.needs_root
 
-SUBNET = "198.18.62.0/24"
+SUBNET = "198.18.222.0/24"
 DISK_BYTES = 420_000_000
 """Of the master: the NameNode gives up below 100 MiB."""
 

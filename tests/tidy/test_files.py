@@ -130,3 +130,15 @@ def test_every_python_package_of_ours_is_locked() -> None:
     for requirement in map(Requirement, wanted):
         for version in versions[requirement.name]:
             assert requirement.specifier.contains(version), f"{requirement}: {version}"
+
+
+def test_clusters_that_run_side_by_side_have_subnets_of_their_own() -> None:
+    """Modules of the integration room run side by side, on one machine's network."""
+    owners: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "tests" / "integration").glob("*.py")):
+        text = path.read_text()
+        named = dict(re.findall(r'^([A-Z_]+) = "(198\.1[89]\.[\d.]+/\d+)"', text, re.MULTILINE))
+        for word in re.findall(r'"--subnet", "?([\w./]+)"?', text):
+            owners.setdefault(named.get(word, word), set()).add(path.stem)
+    assert len(owners) > 10
+    assert {subnet: names for subnet, names in owners.items() if len(names) > 1} == {}
