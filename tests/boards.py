@@ -34,6 +34,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.process_tree import children_of
 from tests.quick_java import put_into_layer
 from tests.waiting import wait_until
 
@@ -610,9 +611,9 @@ def batch_ip(pid: int, lines: Sequence[str]) -> None:
 def first_child(parent: subprocess.Popen[bytes]) -> int:
     """Wait for the only child of ``unshare --fork``; all its namespaces are then there."""
 
-    def children() -> list[str]:
+    def children() -> list[int]:
         with contextlib.suppress(OSError):
-            return Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+            return children_of(parent.pid)
         return []
 
     (child,) = wait_until(
@@ -622,7 +623,7 @@ def first_child(parent: subprocess.Popen[bytes]) -> int:
         failed=lambda: parent.poll() is not None,
         pause_seconds=0.002,
     )
-    return int(child)
+    return child
 
 
 def await_ready(process: subprocess.Popen[bytes]) -> None:

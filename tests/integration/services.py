@@ -45,6 +45,17 @@ def latest(program: Cli) -> dict[str, Any]:
     return row
 
 
+def figures_of_fault(program: Cli, file: str, *phases: str) -> dict[str, float]:
+    """Run a campaign whose fault must pass; a server was away for a second in each phase."""
+    program("run", file)
+    row = latest(program)
+    assert row["attempt"]["state"] == "ok", row["attempt"]["reason"]
+    figures: dict[str, float] = row["measurement"]["figures"]
+    for phase in phases:
+        assert figures[f"{phase}_server_away_seconds"] >= 1
+    return figures
+
+
 def kill_while_it_serves(program: Cli, file: str) -> None:
     """Have the driver of a campaign killed when a phase of its service has ended."""
     place = "boardcluster.campaign.execution:Execution._gather"

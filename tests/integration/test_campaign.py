@@ -352,12 +352,14 @@ def program_of_mine(program: Cli, setting: str, *, timeout: int) -> dict[str, An
 
 
 def fill(target: Path) -> None:
-    """Take what is left of a disk, while others write to it."""
-    done = 1
-    while done:  # what was free a moment ago may be taken
+    """Take what is left of a disk, at once."""
+
+    def taken() -> bool:  # while others write: what was free a moment ago may be gone
         left_bytes = shutil.disk_usage(target.parent).free - (4 << 20)
         words = ["fallocate", "-l", str(max(left_bytes, 1)), str(target)]
-        done = subprocess.run(words, check=False, capture_output=True).returncode
+        return subprocess.run(words, check=False, capture_output=True).returncode == 0
+
+    wait_until(taken, "a full disk")
 
 
 def broken_in_mid_run(program: Cli, fault: Callable[[], object]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.integration.conftest import Cli
 from tests.integration.services import (
+    figures_of_fault,
     held_port,
     kill_while_it_serves,
     latest,
@@ -84,12 +85,9 @@ def test_a_farm_serves_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -
 def test_both_faults_pass_and_what_they_did_is_told(site: Cli, tmp_path: Path, fault: str) -> None:
     # Long enough for a second without the server on any machine: it is the fault that waits.
     file = written(tmp_path, f"fault-{fault}", fault=fault, requests=10_000, seconds=8)
-    site("run", file)
-    row = latest(site)
-    assert row["attempt"]["state"] == "ok", row["attempt"]["reason"]
-    figures = row["measurement"]["figures"]
-    for phase in ("saturation", "load_50_percent"):
-        assert figures[f"{phase}_server_away_seconds"] >= 1
+    phases = ("saturation", "load_50_percent")
+    figures = figures_of_fault(site, file, *phases)
+    for phase in phases:
         away = figures[f"{phase}_server_away_seconds"]
         assert figures[f"{phase}_recovery_seconds"] >= away
         assert figures[f"{phase}_failed_requests"] >= 0

@@ -15,6 +15,7 @@ import pytest
 from boardcluster.services.galera.config import GALERA_PORTS
 from tests.integration.conftest import NOBODY, Cli, as_nobody
 from tests.integration.services import (
+    figures_of_fault,
     held_port,
     kill_while_it_serves,
     latest,
@@ -145,12 +146,7 @@ def test_a_database_is_proved_and_leaves_nothing(site: Cli, tmp_path: Path) -> N
 def test_a_killed_server_costs_no_committed_transaction(site: Cli, tmp_path: Path) -> None:
     # However short the load that is asked for, it lasts until the server is back.
     file = written(tmp_path, "kill", fault="kill", mode="write_only", transactions=400)
-    site("run", file)
-    row = latest(site)
-    assert row["attempt"]["state"] == "ok", row["attempt"]["reason"]
-    figures = row["measurement"]["figures"]
-    for phase in ("saturation", "load_50_percent"):
-        assert figures[f"{phase}_server_away_seconds"] >= 1
+    figures = figures_of_fault(site, file, "saturation", "load_50_percent")
     assert figures["timed_transactions"] >= 400
     assert serving(site, PORTS) == {}
 
@@ -226,10 +222,7 @@ def test_a_server_without_its_network_costs_no_committed_transaction(
 ) -> None:
     # Longer than the balancer's three checks and Galera's patience: all must notice it.
     file = written(tmp_path, "link", fault="link", down_seconds=5)
-    site("run", file)
-    row = latest(site)
-    assert row["attempt"]["state"] == "ok", row["attempt"]["reason"]
-    assert row["measurement"]["figures"]["saturation_server_away_seconds"] >= 1
+    figures_of_fault(site, file, "saturation")
     assert serving(site, PORTS) == {}
 
 

@@ -35,6 +35,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.hostkeys import HostKey, known, learn, trust
 from boardcluster.remote.node_rpc import processes, rpc
 from boardcluster.remote.ssh import SshRemote, SshRoute
+from tests.process_tree import children_of
 from tests.waiting import wait_until
 
 MARKS = (b"BOARDCLUSTER_RUN=", b"BOARDCLUSTER_JOB=")
@@ -141,11 +142,6 @@ class Server:
             names = {pid: Path(f"/proc/{pid}/comm").read_text() for pid in children_of(taker)}
             found += [taker, *(pid for pid, name in names.items() if name == "sshd\n")]
         return found
-
-
-def children_of(pid: int) -> list[int]:
-    """A process's children, newest last."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def start_sshd(folder: Path, port: int) -> subprocess.Popen[bytes]:

@@ -272,9 +272,8 @@ async def _report(request: Request) -> Response:
             words = f"The report cannot be shown: {error.message}\n{error.hint}\n"
             return PlainTextResponse(words, status_code=_status(error))
         name = "report.html"
-    folder = board.reports.folder.resolve() if board.reports.is_there else None
-    path = (folder / name).resolve() if folder else None
-    if not (folder and path and path.is_relative_to(folder) and path.is_file()):
+    path = board.reports.page(name)
+    if path is None:
         raise EmptySelectionError(f"the report has no page {name[:200]}", hint="open /report/")
     return FileResponse(path, headers={"content-security-policy": REPORT_POLICY})
 

@@ -145,7 +145,11 @@ class Control:
     cache: Path
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _started: LeftRunning | None = None
-    _log: Path | None = None
+
+    @property
+    def _log(self) -> Path:
+        """What was started last says here; it outlives the dashboard, and so does this."""
+        return self.home / "started.log"
 
     def plan(self, order: WorkOrder) -> dict[str, Any]:
         """Say what would run, what it needs, and how long it would take; starts nothing.
@@ -178,6 +182,7 @@ class Control:
 
         Raises:
             LockedError: something is running.
+            UsageError: the cluster's folder is not there.
         """
         with self._lock:
             if (doing := driver_at_work(self.home)) or self._is_starting():
@@ -185,8 +190,10 @@ class Control:
                     f"`boardcluster {doing or 'run'}` is using this cluster",
                     hint="wait for it to end, or stop it",
                 )
-            # It outlives the dashboard, and so does what it says.
-            self._log = self.home / "started.log"
+            if not self.home.is_dir():
+                raise UsageError(
+                    f"there is no cluster in {self.home}", hint="run `boardcluster init` first"
+                )
             words = command_line(order, home=self.home, cache=self.cache)
             self._started = leave_running(_program(words), log=self._log, env=_environment())
 
@@ -214,11 +221,10 @@ class Control:
 
     def outcome(self) -> dict[str, Any] | None:
         """What became of what was started here last; None if nothing was."""
-        started, log = self._started, self._log
-        if started is None or log is None:
+        if self._started is None:
             return None
-        status = started.exit_status
-        return {"status": status, "words": _last_words(tail_text(log)) if status else ""}
+        status = self._started.exit_status
+        return {"status": status, "words": _last_words(tail_text(self._log)) if status else ""}
 
     def _is_starting(self) -> bool:
         return self._started is not None and self._started.exit_status is None

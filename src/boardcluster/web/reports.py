@@ -38,10 +38,13 @@ class Reports:
             self._made = tempfile.TemporaryDirectory(prefix="boardcluster-report-")
         return Path(self._made.name)
 
-    @property
-    def is_there(self) -> bool:
-        """Whether one was written."""
-        return self._made is not None and (self.folder / "report.html").is_file()
+    def page(self, name: str) -> Path | None:
+        """Return a file of the report; None if none was written, or it has no such file."""
+        if self._made is None:
+            return None
+        folder = self.folder.resolve()
+        path = (folder / name).resolve()
+        return path if path.is_relative_to(folder) and path.is_file() else None
 
     def close(self) -> None:
         """Delete it."""
@@ -58,7 +61,7 @@ class Reports:
         """
         with self._lock:
             stamp = store_stamp(self.home)
-            if self.is_there and (stamp == self._stamp or driver_at_work(self.home)):
+            if self.page("report.html") and (stamp == self._stamp or driver_at_work(self.home)):
                 return
             source = Path(__file__).resolve().parents[2]
             words = ["report", f"--home={self.home}", f"--output={self.folder}"]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.process_tree import children_of
 from tests.waiting import wait_until
 
 from boardcluster.report.parallel_map import parallel_map
@@ -19,10 +20,6 @@ from boardcluster.report.parallel_map import parallel_map
 if __name__ == "__main__":
     parallel_map(time.sleep, [60.0] * 16, many=1)
 """
-
-
-def children_of(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def threads_of(pid: int) -> int:

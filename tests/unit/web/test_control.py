@@ -84,3 +84,10 @@ def test_up_is_not_stopped_and_nothing_starts_beside_it(tmp_path: Path) -> None:
         with pytest.raises(LockedError, match="boardcluster up"):
             control.start(order())
     assert control.outcome() is None
+
+
+def test_nothing_starts_where_no_cluster_is(tmp_path: Path) -> None:
+    control = Control(tmp_path / "none", CACHE)
+    with pytest.raises(UsageError, match=r"there is no cluster in .*none"):
+        control.start(order())
+    assert not list(tmp_path.iterdir())

@@ -10,8 +10,8 @@ from typing import Any
 
 from boardcluster.errors import VerificationError
 
-__all__ = ["FarmCounts", "FaultTimes", "LoadResult", "behind_words", "percentile_microseconds",
-           "read_counts", "read_fault", "read_result"]  # fmt: skip
+__all__ = ["FarmCounts", "FaultTimes", "LoadResult", "behind_words", "check_faults",
+           "percentile_microseconds", "read_counts", "read_fault", "read_result"]  # fmt: skip
 
 _HINT = "see the attempt's folder"
 _BEHIND_SHARE = 0.05
@@ -224,3 +224,16 @@ def read_fault(text: str, *, ahead_seconds: float = 0.0) -> FaultTimes:
             f"when the fault came and went cannot be read: {error!r}", hint=_HINT
         ) from error
     return FaultTimes(down_unix=down, up_unix=up, answers_unix=answers)
+
+
+def check_faults(texts: Mapping[str, str]) -> None:
+    """Refuse faults that did not happen.
+
+    Args:
+        texts: by phase, what ``faulting.py`` wrote; empty where it had not ended.
+
+    Raises:
+        VerificationError: one is not whole, or says why there was no fault.
+    """
+    for text in filter(None, texts.values()):
+        read_fault(text)

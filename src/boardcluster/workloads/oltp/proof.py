@@ -19,6 +19,7 @@ from boardcluster.services.http.result import (
     FarmCounts,
     FaultTimes,
     behind_words,
+    check_faults,
     percentile_microseconds,
     read_counts,
     read_fault,
@@ -108,8 +109,7 @@ def prove(run: DatabaseRun) -> Proof:
             without a fault; says which and where.
         MeasuringLimitError: the client held the database back.
     """
-    for text in filter(None, run.fault_texts.values()):
-        read_fault(text)  # what kept a fault from happening comes before all that it led to
+    check_faults(run.fault_texts)  # before all that a fault that failed has led to
     results = {name: read_result(text, phase=name) for name, text in run.results.items()}
     before, after = map(read_audits, run.audits)
     for name, result in results.items():

@@ -13,6 +13,7 @@ from boardcluster.services.http.result import (
     FaultTimes,
     LoadResult,
     behind_words,
+    check_faults,
     percentile_microseconds,
     read_counts,
     read_fault,
@@ -90,8 +91,7 @@ def prove(run: FarmRun) -> Proof:
             which and where.
         MeasuringLimitError: the client may have held the farm back.
     """
-    for text in filter(None, run.fault_texts.values()):
-        read_fault(text)  # what kept a fault from happening comes before all that it led to
+    check_faults(run.fault_texts)  # before all that a fault that failed has led to
     results = {name: read_result(text, phase=name) for name, text in run.results.items()}
     for name, result in results.items():
         _check_bodies(run, name, result)
