@@ -94,7 +94,7 @@ from boardcluster.spec.checks import check_precision
 from boardcluster.store import Store
 from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration, parse_size
-from boardcluster.workloads import changes_work, load_workload
+from boardcluster.workloads import changes_work, load_workload, parameter_defaults
 from boardcluster.workloads.base import InputKind, check_parameters
 
 __all__ = [
@@ -661,7 +661,7 @@ def predict(
         StoreError: the store is damaged.
     """
     found = load_workload(workload)
-    defaults = {f"{workload}.{key}": row.default for key, row in found.parameters.items()}
+    defaults = parameter_defaults(workload)
     own = {
         key.removeprefix(f"{workload}."): str(value) for key, value in (parameters or {}).items()
     }
@@ -1017,7 +1017,8 @@ def plan(
         replication=replication,
     )
     folder = home_folder(_path(home), name, only_read=True)
-    return plan_for_request(request, partial(learn_for_plan, folder))
+    defaults = parameter_defaults(workload)
+    return plan_for_request(request, partial(learn_for_plan, folder, defaults=defaults))
 
 
 def _budget_seconds(given: str | float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.searches import search_campaigns
 from boardcluster.units import format_bytes
-from boardcluster.workloads import load_workload
+from boardcluster.workloads import parameter_defaults
 
 __all__ = ["CampaignPrediction", "predict_trials"]
 
@@ -106,6 +106,8 @@ def _predicted(
 ) -> RuntimePrediction | str:
     if _MIX in trial.workload:
         return "several jobs at once are not predicted"
+    if trial.workload == "netpipe":
+        return "latency and throughput are predicted (`boardcluster predict netpipe`), no time"
     workers = spec.workers[: trial.workers]
     question = Question(
         workload=trial.workload,
@@ -121,13 +123,14 @@ def _predicted(
         settings=dict(trial.settings),
         arguments=trial.arguments,
     )
+    copies = copies_of(question, spec)
     if not trial.replication:
-        question = replace(question, replication=copies_of(question, spec))
+        question = replace(question, replication=min(copies, trial.workers))
     return predict_question(
-        question, store, nodes=nodes, searches=searches, defaults=_defaults(trial.workload)
+        question,
+        store,
+        nodes=nodes,
+        searches=searches,
+        defaults=parameter_defaults(trial.workload),
+        copies=copies,
     )
-
-
-def _defaults(workload: str) -> Mapping[str, str]:
-    found = load_workload(workload)
-    return {f"{workload}.{key}": row.default for key, row in found.parameters.items()}

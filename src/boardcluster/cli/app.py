@@ -83,8 +83,8 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command of a line; for one that does not exist the nearest is offered."""
         if args[0] not in COMMANDS:
-            for name in COMMANDS:
-                self.get_command(ctx, name)
+            # Typer looks for the nearest name among these. None is called, so none is loaded.
+            self.commands = dict.fromkeys(COMMANDS, self)
         return super().resolve_command(ctx, args)
 
 

@@ -74,9 +74,9 @@ def one(
         arguments=tuple(job.program or ()),
     )
     from boardcluster.services.containers import copies_of, fit_of  # noqa: PLC0415  slow to load
+    from boardcluster.workloads import parameter_defaults  # noqa: PLC0415  slow to load
 
-    parameters = {} if found is None else found.parameters
-    defaults = {f"{workload}.{key}": row.default for key, row in parameters.items()}
+    defaults = {} if found is None else parameter_defaults(workload)
     answer = predict_run(
         asked,
         home,
@@ -149,8 +149,9 @@ def _settings(texts: Sequence[str]) -> dict[str, str]:
 def backtests(home: Path) -> Backtests:
     """Hold out cells of the published tables and of own runs."""
     from boardcluster.queries.backtests import run_backtests  # noqa: PLC0415  slow to load
+    from boardcluster.workloads import parameter_defaults  # noqa: PLC0415  slow to load
 
-    return run_backtests(home)
+    return run_backtests(home, parameter_defaults)
 
 
 def campaign(home: Path, path: Path, *, cache: Path) -> CampaignPrediction:

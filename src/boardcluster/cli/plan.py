@@ -25,6 +25,7 @@ from boardcluster.queries.plan_model import learn_for_plan
 from boardcluster.records import Engine
 from boardcluster.report.plots import FORMATS, save
 from boardcluster.report.plots.plan_figures import plan_figures
+from boardcluster.workloads import parameter_defaults
 
 __all__ = ["EPILOG", "PlanLimitOptions", "PlanPartOptions", "command"]
 
@@ -141,7 +142,8 @@ def command(
         workers_most=parts.workers_most,
         replication=parts.replication,
     )
-    plan = plan_for_request(request, partial(learn_for_plan, at.folder(only_read=True)))
+    home, defaults = at.folder(only_read=True), parameter_defaults(workload)
+    plan = plan_for_request(request, partial(learn_for_plan, home, defaults=defaults))
     files, words = write_plan(plan, out) if out is not None else ((), ())
     figures = (
         [path for row in plan_figures(plan) for path in save(row, chart, FORMATS)] if chart else []

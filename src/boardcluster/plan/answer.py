@@ -22,6 +22,7 @@ from boardcluster.plan.observations import (
     GIGABYTE,
     WorkArrays,
     amount_of,
+    amount_words,
     published_observations,
 )
 from boardcluster.plan.prediction import (
@@ -235,6 +236,8 @@ def _unknown(
     rule = learned.rule(question.settings)
     reach = batch.high_seconds[0] / batch.median_seconds[0] - 1
     need = memory_need_bytes()
+    amount = amount_words(question.workload, float(work.amount[0]))
+    amount = f"{amount} on " if amount else ""
     words = {
         UnknownReason.MEMORY: (
             f"{question.board} has {format_bytes(model.boards[question.board].memory_bytes)} of"
@@ -253,8 +256,8 @@ def _unknown(
         ),
         UnknownReason.CONTRADICTION: learned.contradiction,
         UnknownReason.WIDE: (
-            f"the 90 % interval reaches {100 * reach:.0f} % above the median: {work.amount[0]:g}"
-            f" GB on {question.workers} workers is too far from what was measured"
+            f"the 90 % interval reaches {100 * reach:.0f} % above the median: {amount}"
+            f"{question.workers} workers is too far from what was measured"
         ),
     }
     return (Unknown(reason=reason, words=words[reason]),)

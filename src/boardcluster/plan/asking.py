@@ -67,6 +67,7 @@ def predict_question(
     nodes: OwnNodes | None = None,
     searches: Collection[str] = (),
     defaults: Mapping[str, str] | None = None,
+    copies: int | None = None,
     mixed: bool = False,
     tainted: bool = False,
 ) -> RuntimePrediction:
@@ -78,6 +79,8 @@ def predict_question(
         nodes: one's own workers; needed where the question is about them.
         searches: campaigns whose runs are in no cell.
         defaults: what parameters are where a run does not set them.
+        copies: how many copies of a block own runs kept that do not say it, if they had workers
+            enough; None takes the question's.
         mixed: learn also from runs of other engine versions, security modes and settings.
         tainted: learn also from tainted runs.
 
@@ -101,6 +104,7 @@ def predict_question(
         nodes=nodes,
         searches=searches,
         defaults=defaults,
+        copies=copies,
         mixed=mixed,
         tainted=tainted,
     )
@@ -114,6 +118,7 @@ def model_for(
     nodes: OwnNodes | None = None,
     searches: Collection[str] = (),
     defaults: Mapping[str, str] | None = None,
+    copies: int | None = None,
     mixed: bool = False,
     tainted: bool = False,
 ) -> RuntimeModel:
@@ -137,7 +142,7 @@ def model_for(
             if (
                 row := observation_of(
                     result,
-                    replication=question.replication,
+                    replication=question.replication if copies is None else copies,
                     defaults=defaults or {},
                     tainted=tainted,
                     files=_own_files(board, medium),

@@ -9,7 +9,7 @@ from statistics import median
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.statistics import Interval
 from boardcluster.plan.asking import OwnNodes, predict_question
-from boardcluster.plan.own_runs import observation_of, own_groups
+from boardcluster.plan.own_runs import conditions_of, observation_of, own_groups
 from boardcluster.plan.question import Question
 from boardcluster.records import ClusterSpec, ProbeRun, Result
 
@@ -134,7 +134,7 @@ def _groups(cells: Iterable[Cell]) -> Iterator[list[_Tried]]:
                     medium=run.medium,
                     replication=run.replication,
                     link_bits_per_second=run.link_bits_per_second,
-                    parameters=dict(trial.parameters),
+                    parameters={**trial.parameters, **conditions_of(trial)},
                     settings=dict(trial.settings),
                     profile=trial.profile,
                     engines=run.engines,

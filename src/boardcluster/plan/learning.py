@@ -290,7 +290,10 @@ def _own(
         for run in runs
         if run.intermediate_bytes is not None and run.amount
     ]
-    watts = [run.joules / run.seconds / run.workers for run in runs if run.joules]
+    watts: dict[str, list[float]] = {}
+    for run in runs:
+        if run.joules:
+            watts.setdefault(run.board, []).append(run.joules / run.seconds / run.workers)
     name = f"{key[0]} on {key[1]}, own runs"
     learned = LearnedSeries(
         workload=key[0],
@@ -305,7 +308,7 @@ def _own(
         ),
         intermediate=prior.intermediate if prior else None,
         intermediate_share=float(np.median(shares)) if shares else None,
-        own_watts=float(np.median(watts)) if watts else None,
+        own_watts={board: float(np.median(found)) for board, found in watts.items()},
         own_runs=len(runs),
         unrated=frozenset(
             [
@@ -313,7 +316,7 @@ def _own(
                 *(run.medium for run in runs if media[run.medium].slowness is None),
             ]
         ),
-        contradiction=contradiction(data),
+        contradiction=contradiction(key[0], data),
     )
     return learned, hold_out_own(name, data, starts, rule, before)
 

@@ -71,9 +71,15 @@ def _own_linpack(runs: Sequence[Result]) -> list[LinpackRun]:
 
 def answer_hpl(question: Question, runs: Sequence[Result], board: BoardRates) -> RuntimePrediction:
     """Predict the time and the rate of a solution; the size is that of the matrix."""
+    n = math.isqrt(question.size_bytes // _NUMBER_BYTES)
+    if not n:
+        words = "without a size, the matrix of hpl depends on the workers' memory; give a size"
+        return _unanswered(question, UnknownReason.NO_DATA, words)
     own = _own_linpack(runs)
     published = [run for rows in published_linpack().values() for run in rows]
-    several = own if any(run.workers > 1 for run in own) else published
+    # What messages cost shows only beside a run of the same boards that sends none.
+    counts = {run.workers for run in own}
+    several = own if 1 in counts and len(counts) > 1 else published
     if own:
         said = f"{len(own)} own runs" if len(own) > 1 else "1 own run"
         if several is published:
@@ -86,7 +92,6 @@ def answer_hpl(question: Question, runs: Sequence[Result], board: BoardRates) ->
         words = f"no own run of hpl, and no published one on {question.board}"
         return _unanswered(question, UnknownReason.NO_DATA, words)
     p, q = linpack_grid(question.workers)  # processes of one node send nothing over the link
-    n = math.isqrt(question.size_bytes // _NUMBER_BYTES)
     asked = LinpackRun(
         n=n,
         workers=question.workers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +71,8 @@ class LearnedSeries:
     """Its intermediate bytes by the published tables; None where they have none."""
     intermediate_share: float | None = None
     """Those of own runs, for each byte of input."""
-    own_watts: float | None = None
-    """Power of a worker in own runs."""
+    own_watts: Mapping[str, float] = field(default_factory=dict)
+    """Power of a worker in own runs, by its board."""
     own_runs: int = 0
     """How many own runs it was learned from."""
     unrated: frozenset[str] = frozenset()
@@ -212,7 +212,7 @@ def _looked_up(values: list[float | None], places: NDArray[np.intp]) -> _Floats:
 def _watts(learned: LearnedSeries, board: BoardRates | None) -> float | None:
     if board is None:
         return None
-    return learned.own_watts or worker_watts(board, learned.load)
+    return learned.own_watts.get(board.name) or worker_watts(board, learned.load)
 
 
 def _amounts(questions: QuestionBatch) -> _Floats:

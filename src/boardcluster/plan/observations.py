@@ -67,7 +67,7 @@ class RunObservation:
     intermediate_bytes: float | None = None
     """What it wrote to local storage besides the output; None where not known."""
     joules: float | None = None
-    """Its energy; None where not measured."""
+    """Energy of its workers; None where it is not known."""
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines that were set."""
     engines: str = ""
@@ -77,6 +77,13 @@ class RunObservation:
     program: str = ""
     """The user's own program with its arguments, or the workload's parameters that are not the
     default and that change what a task does."""
+
+
+def amount_words(workload: str, amount: float) -> str:
+    """Return how much a run works on, in words; empty where that has no size."""
+    if workload == "pi":
+        return f"{amount * _TASKS_UNIT:g} maps"
+    return f"{amount:g} GB" if amount else ""
 
 
 def amount_of(workload: str, size_bytes: float, parameters: dict[str, str]) -> float:

@@ -228,8 +228,7 @@ def find_offers(
         left_out,
         unpriced,
     )
-    if all(row.supply is None or row.supply.price is None for row in kept_boards):
-        unpriced.append("supply")
+    kept_boards = _supplied(kept_boards, left_out, unpriced)
     return Offers(
         boards=kept_boards,
         media=kept_media,
@@ -253,6 +252,22 @@ def _priced(
         unpriced.append(kind)
         return tuple(rows)
     left_out += [OmittedPart(row.name, "no price") for row in rows if row.price is None]
+    return kept
+
+
+def _supplied(
+    boards: tuple[BoardOffer, ...], left_out: _Omitted, unpriced: list[str]
+) -> tuple[BoardOffer, ...]:
+    """Return the boards whose supply has a price; all of them where none has one."""
+    kept = tuple(row for row in boards if row.supply is not None and row.supply.price is not None)
+    if not kept:
+        unpriced.append("supply")
+        return boards
+    for row in boards:
+        if row.supply is None:
+            left_out.append(OmittedPart(row.name, "its power is not known, so no supply is chosen"))
+        elif row.supply.price is None:
+            left_out.append(OmittedPart(row.name, f"no price of its supply, {row.supply.name}"))
     return kept
 
 

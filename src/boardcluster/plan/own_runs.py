@@ -17,7 +17,9 @@ from boardcluster.plan.observations import RunObservation, amount_of
 from boardcluster.plan.question import Question
 from boardcluster.records import (
     Checksum,
+    Energy,
     MasterPlacement,
+    PlannedFault,
     ProbeRun,
     Result,
     Trial,
@@ -110,7 +112,8 @@ def observation_of(
 
     Args:
         result: an ok run.
-        replication: copies of a block where the trial does not say it.
+        replication: copies of a block where the trial does not say it, and there are workers
+            enough.
         defaults: what parameters are where the trial does not set them.
         tainted: whether a tainted run counts.
         files: of ``boards`` and ``media``, the user's own file that is asked about: runs on
@@ -128,7 +131,10 @@ def observation_of(
         if name != "pi.maps" and defaults.get(name) != value
     } | conditions_of(trial)
     program = _program(trial.arguments, own)
-    energy = measured.energy.energy_joules if measured.energy else None
+    energy = measured.energy
+    joules = energy and _workers_joules(
+        energy, nodes=found.nodes, workers=trial.workers, seconds=measured.duration_seconds
+    )
     size = trial.size_bytes or measured.input_bytes
     start = _start_seconds(measured.phases_seconds, measured.duration_seconds)
     return RunObservation(
@@ -139,13 +145,13 @@ def observation_of(
         seconds=measured.duration_seconds,
         board=_stands_for(found.twin, "boards", files.get("boards", "")),
         medium=_stands_for(found.twin, "media", files.get("media", "")),
-        replication=trial.replication or replication,
+        replication=trial.replication or min(replication, trial.workers),
         source=f"{trial.id}/{attempt.number}",
         own=True,
         start_seconds=start,
         link_bits_per_second=float(found.link_bits_per_second),
         intermediate_bytes=measured.intermediate_bytes,
-        joules=energy,
+        joules=joules or None,
         settings={**trial.settings, "profile": trial.profile},
         engines=f"Hadoop {found.hadoop}, Spark {found.spark}",
         security=found.security,
@@ -153,16 +159,42 @@ def observation_of(
     )
 
 
+def _workers_joules(
+    energy: Energy, *, nodes: int, workers: int, seconds: float
+) -> float | None:
+    """Return the energy of the workers alone; None where it cannot be told from the master's.
+
+    A node that is no worker draws least, as it runs no tasks. Where no meter sees single nodes, it
+    counts as idle.
+    """
+    others = nodes - workers
+    if energy.energy_joules is None or others <= 0:
+        return energy.energy_joules
+    single = [
+        row.energy_joules
+        for row in energy.powers
+        if len(row.nodes) == 1 and not row.switch and row.energy_joules is not None
+    ]
+    if len(single) == nodes:
+        return sum(sorted(single)[others:])
+    if energy.idle_watts is None:
+        return None
+    idle_joules = energy.idle_watts / nodes * others * seconds
+    return max(0.0, energy.energy_joules - idle_joules) or None
+
+
 def conditions_of(trial: Trial) -> dict[str, str]:
     """Return what else a run is of where it is not the usual, as further parameters.
 
-    Another program, text, checksum or place of the master takes another time.
+    Another program, text, checksum or place of the master takes another time, and so does a run in
+    which a server is lost on purpose.
     """
     rows = {
         "variant": (trial.variant, Variant.FAST),
         "input": (trial.input, ""),
         "checksum": (trial.checksum, Checksum.CRC32C),
         "master": (trial.master, MasterPlacement.DECLARED),
+        "fault": (trial.fault, PlannedFault.NONE),
     }
     return {name: str(value) for name, (value, usual) in rows.items() if value != usual}
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from boardcluster.plan.backtest import TIE
 from boardcluster.plan.calibration import HeldOut
+from boardcluster.plan.observations import amount_words
 from boardcluster.plan.series import FittedSeries, SeriesData, distances, fit_series
 from boardcluster.plan.spill import SpillRule
 from boardcluster.plan.terms import SPILL_TO_PARALLEL, START_TERMS, design, nonnegative_fit
@@ -123,16 +124,17 @@ def hold_out_own(
     return found
 
 
-def contradiction(data: SeriesData) -> str:
+def contradiction(workload: str, data: SeriesData) -> str:
     """Say which runs of one configuration contradict each other; empty if none do."""
     cells = _configurations(data)
     for cell in range(int(cells.max(initial=-1)) + 1):
         seconds = data.seconds[cells == cell]
         if len(seconds) > 1 and np.std(np.log(seconds), ddof=1) > _CONTRADICTING:
             at = int(np.argmax(cells == cell))
+            amount = amount_words(workload, float(data.work.amount[at]))
+            of = ", ".join(filter(None, (f"workers {data.work.workers[at]:.0f}", amount)))
             return (
                 f"{len(seconds)} runs of the same took {seconds.min():.0f} to"
-                f" {seconds.max():.0f} s (workers {data.work.workers[at]:.0f},"
-                f" {data.work.amount[at]:g} GB)"
+                f" {seconds.max():.0f} s ({of})"
             )
     return ""

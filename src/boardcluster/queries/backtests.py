@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from boardcluster.plan.backtest import ProtocolScore, joined, scores
@@ -16,7 +17,9 @@ from boardcluster.records import Engine
 __all__ = ["Backtests", "run_backtests"]
 
 _RUNS_MOST = 2_000
-_WORKLOADS = ("wordcount", "terasort", "grep", "pi", "teragen", "teravalidate", "dfsio", "submit")
+_WORKLOADS = ("wordcount", "terasort", "grep", "pi", "teragen", "teravalidate", "dfsio")
+_PROGRAM = "submit"
+"""The user's own program, which has no parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,25 +32,29 @@ class Backtests:
     """Of own runs; empty where fewer than three configurations were run."""
 
 
-def run_backtests(home: Path | None) -> Backtests:
+def run_backtests(
+    home: Path | None, defaults_of: Callable[[str], Mapping[str, str]]
+) -> Backtests:
     """Hold out cells of the published tables, and configurations of own runs.
 
     Args:
         home: state folder of the cluster whose runs count; None for none.
+        defaults_of: returns what a workload's parameters are where a run does not set them.
 
     Raises:
         StoreError: the store is damaged.
     """
     parts = []
     with reading_archive(home) as (archive, searches):
-        for workload in _WORKLOADS if archive else ():
+        for workload in (*_WORKLOADS, _PROGRAM) if archive else ():
+            defaults = {} if workload == _PROGRAM else defaults_of(workload)
             for engine in (Engine.MAPREDUCE, Engine.SPARK):
                 runs = archive.recent(workload, engine, most=_RUNS_MOST) if archive else ()
                 found = [
                     row
                     for result in runs
                     if result.trial.campaign_id not in searches
-                    if (row := observation_of(result, replication=3, defaults={}))
+                    if (row := observation_of(result, replication=3, defaults=defaults))
                 ]
                 for group in own_groups(found):
                     parts += own_held_out((workload, engine), group.runs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,12 @@ _DEFAULT_COPIES = 2
 
 
 def learn_for_plan(
-    home: Path, workload: str, boards: Sequence[str], media: Sequence[str]
+    home: Path,
+    workload: str,
+    boards: Sequence[str],
+    media: Sequence[str],
+    *,
+    defaults: Mapping[str, str],
 ) -> PlanModel:
     """Return a model of a workload on boards and media.
 
@@ -39,11 +44,12 @@ def learn_for_plan(
         workload: name of the workload.
         boards: names of those that may be asked for.
         media: likewise.
+        defaults: what the workload's parameters are where a run does not set them.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    own = _own_runs(home, workload)
+    own = _own_runs(home, workload, defaults)
     every = [run for runs in own.values() for run in runs]
     names = dict.fromkeys([*boards, *(run.board for run in every)])
     disks = dict.fromkeys([*media, *(run.medium for run in every)])
@@ -58,7 +64,9 @@ def learn_for_plan(
     return PlanModel(predict=partial(predict_many, model), workers_seen=int(max(seen, default=0)))
 
 
-def _own_runs(home: Path, workload: str) -> dict[tuple[str, Engine], Sequence[RunObservation]]:
+def _own_runs(
+    home: Path, workload: str, defaults: Mapping[str, str]
+) -> dict[tuple[str, Engine], Sequence[RunObservation]]:
     searches = search_campaigns(read_records(home))
     with Store.open(home, read_only=True) as store:
         found = [
@@ -66,7 +74,7 @@ def _own_runs(home: Path, workload: str) -> dict[tuple[str, Engine], Sequence[Ru
             for engine in _ENGINES
             for result in store.recent(workload, engine, most=RUNS_MOST)
             if result.trial.campaign_id not in searches
-            if (run := observation_of(result, replication=_DEFAULT_COPIES, defaults={}))
+            if (run := observation_of(result, replication=_DEFAULT_COPIES, defaults=defaults))
             if OWN_HARDWARE not in {run.board, run.medium}
         ]
     own: dict[tuple[str, Engine], Sequence[RunObservation]] = {}

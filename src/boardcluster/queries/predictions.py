@@ -193,7 +193,8 @@ def predict_run(
         home: state folder of the cluster whose runs are learned from; None for none.
         spec: that cluster, where it has a declaration.
         defaults: what the workload's parameters are where a run does not set them.
-        copies_of: says how many copies of a block the profile keeps, where nothing was asked.
+        copies_of: says how many copies of a block the profile keeps where there are workers
+            enough, for runs that do not say it.
         mixed: learn also from runs of other engine versions, security modes and settings.
         tainted: learn also from tainted runs.
 
@@ -203,8 +204,9 @@ def predict_run(
         StoreError: the store is damaged.
     """
     question = question_of(asked, spec)
-    if asked.replication is None and copies_of is not None:
-        question = replace(question, replication=copies_of(question))
+    copies = None if copies_of is None else copies_of(question)
+    if asked.replication is None and copies is not None:
+        question = replace(question, replication=min(copies, question.workers))
     with reading_archive(home) as (archive, searches):
         return predict_question(
             question,
@@ -212,6 +214,7 @@ def predict_run(
             nodes=own_nodes(spec),
             searches=searches,
             defaults=defaults,
+            copies=copies,
             mixed=mixed,
             tainted=tainted,
         )

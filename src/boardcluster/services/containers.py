@@ -144,7 +144,7 @@ def fit_of(answer: RuntimePrediction, declared: ClusterSpec | None) -> RunFit | 
 
 
 def copies_of(question: Question, declared: ClusterSpec | None) -> int:
-    """Return how many copies of a block a run keeps: as its profile says, at most one a worker.
+    """Return how many copies of a block a profile keeps where there are workers enough.
 
     Args:
         question: the run.
@@ -154,9 +154,10 @@ def copies_of(question: Question, declared: ClusterSpec | None) -> int:
         UsageError: there is no such profile or board.
         SpecError: one's own profile is missing or wrong.
     """
-    needs = _needs_of(question, declared) if question.engine.on_yarn else None
-    copies = int(_HDFS_COPIES) if needs is None else needs.replication
-    return min(copies, question.workers)
+    usual = int(_HDFS_COPIES)
+    enough = replace(question, workers=max(question.workers, usual))
+    needs = _needs_of(enough, declared) if question.engine.on_yarn else None
+    return usual if needs is None else needs.replication
 
 
 def _needs_of(question: Question, declared: ClusterSpec | None) -> ProfileNeeds | None:

@@ -10,7 +10,7 @@ from typing import cast
 from boardcluster.errors import UsageError
 from boardcluster.workloads.base import Workload
 
-__all__ = ["changes_work", "load_workload", "workload_names"]
+__all__ = ["changes_work", "load_workload", "parameter_defaults", "workload_names"]
 
 
 def workload_names() -> tuple[str, ...]:
@@ -32,6 +32,15 @@ def load_workload(name: str) -> Workload:
         )
     module = import_module(f"boardcluster.workloads.{name}.workload")
     return cast("Workload", module.WORKLOAD)
+
+
+def parameter_defaults(name: str) -> dict[str, str]:
+    """Return what the parameters of a workload are where nobody sets them: ``pi.maps`` to ``8``.
+
+    Raises:
+        UsageError: there is no workload of that name.
+    """
+    return {f"{name}.{key}": row.default for key, row in load_workload(name).parameters.items()}
 
 
 def changes_work(parameter: str) -> bool:

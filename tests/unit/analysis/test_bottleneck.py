@@ -362,6 +362,20 @@ def test_cpu_time_that_no_limit_held_back_gains_nothing_from_a_higher_one() -> N
     assert held.gains[Bound.CPU] == pytest.approx(1 / 0.7)
 
 
+def test_emulated_boards_may_have_waited_for_one_another() -> None:
+    """Of 50 and 30 % of each second nobody knows whether they were the same part of it."""
+    nodes = (
+        twin(cpu_user_seconds=0.25, quota_throttled_seconds=0.25),
+        twin("worker2", cpu_user_seconds=0.15, quota_throttled_seconds=0.15),
+    )
+    found = of_twins(*nodes, host())
+    low, high = found.gain_bounds[Bound.CPU]
+    assert low == found.gains[Bound.CPU] == pytest.approx(1 / 0.75)
+    assert high == pytest.approx(1 / 0.6)
+    low, high = found.gain_bounds[Bound.START_UP]
+    assert (low, high) == (pytest.approx(1 / 0.9), found.gains[Bound.START_UP])
+
+
 def test_a_limit_that_is_read_rarely_is_compared_with_all_the_time_between() -> None:
     """In every five seconds one at the limit and three at a fifth of it."""
     at = times()

@@ -137,17 +137,20 @@ def test_a_mistyped_home_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert not home.exists()
 
 
-def test_a_command_loads_nothing_of_the_others() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "shown"), [(("catalog", "boards"), "rpi-5b"), (("reprot",), "report")]
+)
+def test_a_command_loads_nothing_of_the_others(arguments: tuple[str, ...], shown: str) -> None:
     code = (
         "import sys; from boardcluster.cli.app import app\n"
-        "try: app(['catalog', 'boards'])\n"
+        f"try: app({list(arguments)})\n"
         "except SystemExit: pass\n"
         "print('numpy' in sys.modules, 'boardcluster.cli.run' in sys.modules)"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert "rpi-5b" in found.stdout
+    assert shown in found.stdout + found.stderr
     assert found.stdout.splitlines()[-1] == "False False"
 
 

@@ -112,6 +112,7 @@ def _others(usage: Usage) -> Iterable[tuple[TaskNetwork | None, Margin]]:
     demand = usage.demand
     if demand is None:
         yield None, Margin.LEAST
+        yield None, Margin.MOST
         return
     likely = TaskNetwork.fit(demand)
     yield likely, Margin.LEAST
@@ -148,15 +149,20 @@ def _predict(usage: Usage, asked: Sequence[_Question]) -> list[Prediction]:
     ]
     of_tasks = iter(predict_tasks(with_tasks) if with_tasks else ())
     work = usage.work
-    overlapping = work.overlapping()
+    of_margin = {
+        Margin.LEAST: work.overlapping(),
+        Margin.LIKELY: work,
+        # Where tasks are known, a machine may be among its own nodes, and queues say who waited.
+        Margin.MOST: work.in_turn() if usage.demand is None else work,
+    }
 
     @functools.cache
-    def of_nodes(least: bool, bound: Bound | None, times_as_fast: float) -> Prediction:
-        return predict(overlapping if least else work, bound, times_as_fast)
+    def of_nodes(margin: Margin, bound: Bound | None, times_as_fast: float) -> Prediction:
+        return predict(of_margin[margin], bound, times_as_fast)
 
     found = []
     for row in asked:
-        alone = of_nodes(row.margin is Margin.LEAST, row.bound, row.times_as_fast)
+        alone = of_nodes(row.margin, row.bound, row.times_as_fast)
         if row.network is not None:
             tasks, part = next(of_tasks), usage.tasked
             alone = Prediction(

@@ -91,6 +91,25 @@ class Work:
         most = _kinds(self.uses).max(axis=0)
         return replace(self, busy=most, overlap=np.ones_like(self.overlap))
 
+    def in_turn(self) -> Self:
+        """The same if nodes waited for one another, for the most that a gain can be.
+
+        While the busiest node waited, the others did what they did, as far as that fits: a step is
+        then one node that did all of it.
+        """
+        steps = np.arange(self.busy.shape[1])
+        busiest = self.busy.argmax(axis=0)
+        of_busiest = self.busy[busiest, steps]
+        of_others = self.busy.sum(axis=0) - of_busiest
+        room = np.minimum(1 - of_busiest, of_others)
+        part = np.divide(room, of_others, out=np.zeros_like(room), where=of_others > _TINY)
+        parts = np.broadcast_to(part, self.busy.shape).copy()
+        parts[busiest, steps] = 1.0
+        uses = (self.uses * parts).sum(axis=1, keepdims=True)
+        # What overlapped within a node still does.
+        hidden = (np.maximum(_kinds(self.uses).sum(axis=0) - self.busy, 0.0) * parts).sum(axis=0)
+        return self.of(uses, hidden[np.newaxis])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prediction:
