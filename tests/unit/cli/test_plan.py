@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_campaign, make_fingerprint, make_measurement, make_trial, store_run
 from typer.testing import CliRunner, Result
 
 from boardcluster import api
 from boardcluster.cli.app import app
 from boardcluster.errors import UsageError
+from boardcluster.plan.learning import learn
+from boardcluster.queries import plan_model
+from boardcluster.records import Engine
+from boardcluster.store import Store
+from boardcluster.workloads import parameter_defaults
 
 HERE = ("--board", "rpi-5b-8gb-2400mhz", "--medium", "sk-hynix-gold-p31-500gb")
 PRICES = ("--price", "medium=45", "--price", "supply=12", "--price", "switch=60")
@@ -143,6 +149,34 @@ def test_pi_takes_no_size(home: Path) -> None:
     with pytest.raises(UsageError, match="pi takes no input"):
         api.plan("pi", size="1GB", home=home)
     assert api.plan("pi", engine="mapreduce", home=home).over_sizes == ()
+
+
+def test_runs_of_pi_count_with_the_maps_that_they_had(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight by default, of the papers' 100."""
+    trial = make_trial(
+        "pi",
+        id="t0",
+        campaign_id=make_campaign().id,
+        engine=Engine.MAPREDUCE,
+        size_bytes=0,
+        parameters={},
+    )
+    stands_for = make_fingerprint(twin="5 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb")
+    with Store.open(home) as store:
+        store.add_campaign(make_campaign(), [trial])
+        store_run(store, trial, make_measurement(30.0), fingerprint=stands_for)
+    amounts: list[float] = []
+
+    def note(*parts: Any, own: Any) -> Any:
+        amounts.extend(run.amount for runs in own.values() for run in runs)
+        return learn(*parts, own=own)
+
+    monkeypatch.setattr(plan_model, "learn", note)
+    defaults = parameter_defaults("pi")
+    plan_model.learn_for_plan(home, "pi", HERE[1:2], HERE[3:], defaults=defaults)
+    assert amounts == [0.08]
 
 
 def test_boards_that_are_there_are_read_from_a_twin(home: Path) -> None:

@@ -169,6 +169,16 @@ def test_a_campaign_on_emulated_boards_says_whose_time_it_is(
     assert ("real boards" in done.output) == bool(words)
 
 
+def test_of_netpipe_a_campaign_has_no_time(tmp_path: Path) -> None:
+    """What is predicted of it is one message."""
+    (tmp_path / "cluster.toml").write_text(TWIN.format(dilation="1.0"))
+    (tmp_path / "messages.toml").write_text(
+        '[campaign]\nname = "messages"\nrepetitions = 1\n[[matrix]]\nworkload = "netpipe"\n'
+    )
+    done = predict(tmp_path, str(tmp_path / "messages.toml"), "--cache", str(tmp_path / "cache"))
+    assert "latency and throughput are predicted" in done.output + str(done.exception)
+
+
 def test_an_own_file_that_is_wrong_is_named(tmp_path: Path) -> None:
     path = tmp_path / "card.toml"
     path.write_text('id = "card"\n')

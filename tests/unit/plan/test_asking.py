@@ -8,17 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import make_fingerprint, make_probe_run, make_result
+from tests.builders import (
+    make_energy,
+    make_fingerprint,
+    make_power,
+    make_probe_run,
+    make_result,
+)
 
-from boardcluster.plan.asking import OwnNodes, predict_question
-from boardcluster.plan.hardware import OWN_HARDWARE
+from boardcluster.plan.asking import OwnNodes, model_for, predict_question
+from boardcluster.plan.hardware import OWN_HARDWARE, board_rates
 from boardcluster.plan.own_runs import conditions_of
+from boardcluster.plan.power import load_of, worker_watts
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
 from boardcluster.plan.question import Question
 from boardcluster.records import (
     Checksum,
     Engine,
     MasterPlacement,
+    PlannedFault,
     ProbeFigure,
     ProbeRun,
     Result,
@@ -137,6 +145,7 @@ def test_runs_of_other_versions_and_security_modes_are_left_out_and_said() -> No
         {"input": "/data/novel.txt"},
         {"checksum": Checksum.NULL},
         {"master": MasterPlacement.COMBINED},
+        {"fault": PlannedFault.KILL},
     ],
 )
 def test_runs_of_another_program_text_or_checksum_are_not_mixed_in(other: dict[str, Any]) -> None:
@@ -157,6 +166,57 @@ def test_runs_that_contradict_each_other() -> None:
     found = ask(Archive(same))
     assert [row.reason for row in found.unknown] == [UnknownReason.CONTRADICTION]
     assert "20 to 60 s" in found.unknown[0].words
+
+
+def test_runs_without_a_size_that_contradict_each_other() -> None:
+    """Two maps of pi are not 0.02 GB."""
+    same: dict[str, Any] = {"workload": "pi", "parameters": {"pi.maps": "2"}}
+    mine = runs(lambda *_: 20.0, [(0, 2)], **same)
+    mine += runs(lambda *_: 60.0, [(0, 2)], position=5, **same)
+    asked = replace(ASKED, workload="pi", size_bytes=0, parameters={"pi.maps": "2"})
+    [unknown] = ask(Archive(mine), asked).unknown
+    assert "took 20 to 60 s (workers 2, 2 maps)" in unknown.words
+
+
+def test_own_runs_keep_the_copies_that_they_had() -> None:
+    """Whatever is asked; of a block there are no more copies than workers."""
+    mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2), (2, 4)])
+    for asked in (replace(ASKED, replication=1), replace(ASKED, replication=3, workers=1)):
+        model = model_for([asked], Archive(mine), copies=2)
+        learned = model.series["wordcount", Engine.SPARK].fitted.data.work
+        assert list(learned.replication) == [1, 2, 2]
+
+
+@pytest.mark.parametrize("metered", ["each node", "all at one plug"])
+def test_the_power_of_own_workers_is_without_the_master_and_of_their_board(metered: str) -> None:
+    """One worker that draws 6 W, and a master that draws 2.7 W, idle."""
+    seconds = 50.0
+    sums = {"master": 2.7 * seconds, "worker1": 6.0 * seconds}
+    powers = tuple(
+        make_power(joules, meter=name, nodes=(name,), switch=False) for name, joules in sums.items()
+    )
+    energy = make_energy(
+        sum(sums.values()),
+        powers=powers if metered == "each node" else (),
+        idle_watts=5.4,
+    )
+    four, five = "rpi-4b-4gb-1500mhz", "rpi-5b-8gb-2400mhz"
+    mine = runs(
+        lambda *_: seconds,
+        [(1, 1)],
+        setup=make_fingerprint(twin=f"2 x {four} with samsung-ufs-256gb", nodes=2),
+        energy=energy,
+    )
+    asked = replace(ASKED, board=four, medium="samsung-ufs-256gb", workers=8)
+    same = ask(Archive(mine), asked)
+    assert same.seconds
+    assert same.joules
+    assert same.joules.median / same.seconds.median / 8 == pytest.approx(6.0)
+    other = ask(Archive(mine), replace(asked, board=five))
+    assert other.seconds
+    assert other.joules
+    watts = worker_watts(board_rates(five), load_of("wordcount", Engine.SPARK))
+    assert other.joules.median / other.seconds.median / 8 == pytest.approx(watts)
 
 
 def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
@@ -296,6 +356,15 @@ def test_hpl_of_the_published_board_and_of_own_runs() -> None:
     own = ask(Archive([alone]), replace(asked, board=OWN_HARDWARE, workers=1))
     assert own.figures
     assert own.figures["gflops_per_second"].median == pytest.approx(10, rel=0.01)
+    together = make_result(
+        9.0, workload="hpl", engine=Engine.MPI, workers=4, size_bytes=8, figures=figures
+    )
+    several = ask(Archive([together]), replace(asked, board=OWN_HARDWARE))
+    assert several.figures
+    assert several.provenance == ("1 own run, messages by baun-2016 Table 7",)
+    sizeless = ask(Archive([alone]), replace(asked, board=OWN_HARDWARE, size_bytes=0))
+    assert [row.reason for row in sizeless.unknown] == [UnknownReason.NO_DATA]
+    assert "give a size" in sizeless.unknown[0].words
     unknown = ask(None, replace(asked, board="rpi-5b-8gb-2400mhz"))
     assert [row.reason for row in unknown.unknown] == [UnknownReason.NO_DATA]
     full = ask(None, replace(asked, size_bytes=8 * 20000**2))

@@ -9,7 +9,7 @@ from tests.builders import make_cluster, make_fingerprint, make_result
 
 from boardcluster.analysis.cells import Cell, summarise
 from boardcluster.plan.expected import expected_runs
-from boardcluster.records import Engine
+from boardcluster.records import Engine, MasterPlacement
 
 GIGABYTE = 10**9
 TWIN = "5 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb"
@@ -19,7 +19,12 @@ def seconds(gigabytes: int, workers: int) -> float:
     return 20 + 60 * gigabytes / workers
 
 
-def make_cells(*, broken: tuple[int, int] | None = None, twin: str = TWIN) -> tuple[Cell, ...]:
+def make_cells(
+    *,
+    broken: tuple[int, int] | None = None,
+    twin: str = TWIN,
+    master: MasterPlacement = MasterPlacement.DECLARED,
+) -> tuple[Cell, ...]:
     """Runs of three sizes on one to four workers; a broken one takes three times as long."""
     setup = make_fingerprint(twin=twin)
     results = [
@@ -32,6 +37,7 @@ def make_cells(*, broken: tuple[int, int] | None = None, twin: str = TWIN) -> tu
             repetition=repetition,
             position=position,
             setup=setup,
+            master=master,
         )
         for position, (place, (repetition, noise)) in enumerate(
             itertools.product(
@@ -77,7 +83,8 @@ def test_one_cell_alone_is_not_predicted() -> None:
     assert expected_runs(make_cells()[:1], make_cluster()) == ()
 
 
-def test_own_nodes_without_probes_are_compared_with_themselves() -> None:
-    rows = expected_runs(make_cells(twin=""), make_cluster())
+@pytest.mark.parametrize("master", [MasterPlacement.DECLARED, MasterPlacement.SEPARATE])
+def test_own_nodes_without_probes_are_compared_with_themselves(master: MasterPlacement) -> None:
+    rows = expected_runs(make_cells(twin="", master=master), make_cluster())
     assert len(rows) == 12
     assert all(row.seconds is not None for row in rows)

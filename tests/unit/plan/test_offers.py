@@ -47,6 +47,15 @@ def test_a_supply_has_twice_the_power_that_its_board_draws() -> None:
     assert (four.supply.name, five.supply.name) == ("rpi-15w", "rpi-27w")
 
 
+def test_a_board_whose_supply_has_no_price_is_left_out_where_others_have_one() -> None:
+    offers = find_offers(boards=[FOUR, FIVE], prices={"rpi-27w": 12.0})
+    assert [row.name for row in offers.boards] == [FIVE]
+    assert "supply" not in offers.unpriced
+    assert (FOUR, "no price of its supply, rpi-15w") in [
+        (row.name, row.why) for row in offers.left_out
+    ]
+
+
 def test_media_go_with_boards_whose_chip_they_were_measured_with() -> None:
     offers = find_offers(
         boards=[FOUR, FIVE, "rpi-5b-4gb-2400mhz"], media=["sk-hynix-gold-p31-500gb"]
