@@ -32,6 +32,7 @@ import statistics
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -239,7 +240,7 @@ def measure(root: Path, rounds: int, kinds: Sequence[str], until: float) -> None
     for turn in range(rounds):
         for name in KINDS if turn % 2 == 0 else reversed(KINDS):
             home = root / name
-            if name not in kinds or (home.exists() and len(_rounds(home)) > turn):
+            if name not in kinds or (home.exists() and len(_rounds(name, home)) > turn):
                 continue
             if time.monotonic() > until:
                 return
@@ -258,15 +259,24 @@ def measure(root: Path, rounds: int, kinds: Sequence[str], until: float) -> None
             show(root, rounds)
 
 
-def _rounds(home: Path) -> list[dict[str, Run]]:
-    """The runs of each round of a home that has ended, by workload and engine; only what is ok."""
+def _rounds(name: str, home: Path) -> list[dict[str, Run]]:
+    """The runs of each round of a kind that has ended, by workload and engine; only what is ok.
+
+    A round with other settings than the kind's file now has counts for nothing, but keeps its
+    place: rounds of different kinds are pairs by their number.
+    """
     found: list[dict[str, Run]] = []
+    settings = tomllib.loads((FILES / f"{name}.toml").read_text()).get("settings", {})
     ended = (AttemptState.OK, AttemptState.FAILED, AttemptState.INVALID)
     with Store.open(home, read_only=True) as store:
         for campaign in store.campaigns():
             if not all(state in ended for state in store.states(campaign.id).values()):
                 continue
-            rows = [row for row in store.results() if row.trial.campaign_id == campaign.id]
+            rows = [
+                row
+                for row in store.results()
+                if row.trial.campaign_id == campaign.id and row.trial.settings == settings
+            ]
             runs = {_words(row): _run(store, row) for row in rows}
             found.append({name: run for name, run in runs.items() if run is not None})
     return found
@@ -299,12 +309,15 @@ def _words(result: Result) -> str:
 
 def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
     """Write and print the table of all pairs so far; return its score and what is missing."""
-    measured = {name: _rounds(root / name) if (root / name).exists() else [] for name in KINDS}
+    measured = {
+        name: _rounds(name, root / name) if (root / name).exists() else [] for name in KINDS
+    }
     score, missing, lines, doubts = Score(), [], list(_HEAD), []
     gains: dict[str, dict[Bound, float]] = {}
     firsts: dict[str, Bound | None] = {}
     for bound, slow, fast in PAIRS:
-        pairs = list(zip(measured[slow], measured[fast], strict=False))
+        every = zip(measured[slow], measured[fast], strict=False)
+        pairs = [(one, two) for one, two in every if one and two]
         for cell in sorted({name for pair in pairs for runs in pair for name in runs}):
             both = [(one[cell], two[cell]) for one, two in pairs if cell in one and cell in two]
             doubts += [f"{cell}, {slow}: {run.doubt}" for run, _ in both if run.doubt]
