@@ -25,7 +25,7 @@ from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.observation import Observation, Observed, observing
 from boardcluster.campaign.trial_jobs import check_spark_fits
-from boardcluster.campaign.upkeep import recover
+from boardcluster.campaign.upkeep import SCRATCH_STAYS, recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import BoardclusterError, InputError, UsageError
 from boardcluster.records import (
@@ -298,7 +298,7 @@ def submit_program(
 ) -> tuple[Attempt, SubmissionOutcome | None]:
     """Run the program as a campaign of one trial; its end is recorded whatever it is.
 
-    ``told`` is told where it starts, unless that is ``cwd``.
+    ``told`` is told where it starts, unless that is ``cwd``, and of secrets that cannot be deleted.
 
     Returns:
         The attempt, and what the submission came to (None if it never ended by itself).
@@ -331,8 +331,7 @@ def submit_program(
                 outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=place)
                 observed = _observed(observation, outcome)
         finally:
-            with contextlib.suppress(BoardclusterError):
-                live.master.run(["rm", "-rf", scratch])
+            _clear(live, scratch, told if program.secrets else None)
         state, reason = _state(live, outcome, observed)
     except BoardclusterError as error:
         reason = " ".join(error.message.split())[:1000]
@@ -351,6 +350,15 @@ def submit_program(
         observed=observed,
     )
     return ended, outcome
+
+
+def _clear(live: LiveCluster, scratch: str, told: Callable[[str], object] | None) -> None:
+    """Delete a program's folder on the master; what stays costs only space, or is told."""
+    try:
+        live.master.run(["rm", "-rf", scratch])
+    except BoardclusterError as error:
+        if told is not None:
+            told(SCRATCH_STAYS.format(name=live.spec.master.name, why=error.message))
 
 
 def _start_of(live: LiveCluster, cwd: Path, scratch: str, told: Callable[[str], object]) -> str:

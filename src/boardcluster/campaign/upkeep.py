@@ -30,6 +30,7 @@ from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
 
 __all__ = [
+    "SCRATCH_STAYS",
     "attach_recovered",
     "bring_up",
     "meter_remotes",
@@ -43,10 +44,11 @@ __all__ = [
     "uninstall",
 ]
 
-_SCRATCH_STAYS = (
-    "{name}: what a killed submission left in the folder scratch of this node, perhaps a secret, "
+SCRATCH_STAYS = (
+    "{name}: what a submission left in the folder scratch of this node, perhaps a secret, "
     "could not be deleted: {why}"
 )
+"""What is told of a node on which a submission's own folder stays."""
 
 
 def bring_up(
@@ -191,7 +193,7 @@ def take_down(
         ended = operation.down(
             home,
             without=without,
-            scratch_stays=lambda name, why: follow.line(_SCRATCH_STAYS.format(name=name, why=why)),
+            scratch_stays=lambda name, why: follow.line(SCRATCH_STAYS.format(name=name, why=why)),
         )
         if wipe:
             operation.wipe(home)
@@ -288,6 +290,6 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
             clear_leftovers(live)
         for name, failure in clear_scratch(live).items():
-            follow.line(_SCRATCH_STAYS.format(name=name, why=failure.message))
+            follow.line(SCRATCH_STAYS.format(name=name, why=failure.message))
     if count := store.mark_interrupted("interrupted: the driver was killed"):
         follow.line(f"{count} attempts of a killed driver are marked invalid")

@@ -13,7 +13,15 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import end_marked, listening
 from boardcluster.waiting import wait_until
 
-__all__ = ["check_ports", "end_service", "look_at", "missing_programs", "on_each", "write_files"]
+__all__ = [
+    "add_left",
+    "check_ports",
+    "end_service",
+    "look_at",
+    "missing_programs",
+    "on_each",
+    "write_files",
+]
 
 _POLL_SECONDS = 0.05
 _ASK_SECONDS = 30.0
@@ -155,3 +163,18 @@ def end_service(
 
     on_each(nodes, one)
     return left
+
+
+def add_left(error: BaseException, words: str) -> None:
+    """Add to what went wrong that processes of a service may still run.
+
+    Args:
+        error: what went wrong. A trial keeps only the message of an error of ours, so it is added
+            to that; all others, such as Ctrl-C, are shown with their notes.
+        words: what may still run, and where.
+    """
+    words = f"{words}; run `boardcluster down`, which ends everything"
+    if isinstance(error, BoardclusterError):
+        error.message += f"; {words}"
+    else:
+        error.add_note(words)

@@ -842,6 +842,7 @@ def test_a_crash_in_a_library_of_the_program_costs_no_archive(
 def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: Any) -> None:
     node: Any = live.remotes["worker1"]
     node.files |= {"/nodes/worker1/tmp/telemetry-1.txt": b"", "/nodes/worker1/tmp/other": b""}
+    node.files |= {"/nodes/worker1/root-trial-1/audit/out": b""}  # there is no other way to root
 
     clear_leftovers(live)
 
@@ -849,6 +850,22 @@ def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: A
     assert world.deleted == ["/boardcluster/output"]
     removed = {(row[1], row[2]) for row in world.happened if row[0] == "rm"}
     assert removed == {(name, f"/nodes/{name}/scratch") for name in live.remotes}
+
+
+def test_what_root_left_is_deleted_by_root(live: LiveCluster) -> None:
+    """Its folders have mode 700, so that nobody else can."""
+    admins = {name: FakeRemote(f"root of {name}") for name in live.remotes}
+    commands = {
+        name: ("sh", "-c", 'rm -rf -- "$0"/root-*', f"/nodes/{name}") for name in live.remotes
+    }
+    for name, remote in admins.items():
+        remote.tell(*commands[name])
+
+    clear_leftovers(replace(live, admins=admins))
+
+    assert {name: remote.calls for name, remote in admins.items()} == {
+        name: [command] for name, command in commands.items()
+    }
 
 
 def test_a_dead_yarn_or_hdfs_does_not_stop_the_clearing(live: LiveCluster, world: Any) -> None:

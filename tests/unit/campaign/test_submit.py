@@ -3,7 +3,7 @@
 import contextlib
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -343,6 +343,25 @@ def test_a_secret_that_cannot_be_handed_over_whole_does_not_stay(
     assert desk.master.files == {}
 
 
+def test_a_secret_that_cannot_be_deleted_is_told_with_its_node(
+    desk: Desk, script: Path, token: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = desk.master.run
+
+    def refuse(argv: Sequence[str], **options: Any) -> Completed:
+        if list(argv) == ["rm", "-rf", desk.scratch]:
+            raise RemoteError("master: out of reach")
+        return run(argv, **options)
+
+    monkeypatch.setattr(desk.master, "run", refuse)
+    attempt, _ = desk.submit(replace(program(script), secrets={"T": token}))
+
+    assert attempt.state is AttemptState.OK
+    (words,) = desk.said
+    assert words.startswith("master: what a submission left")
+    assert words.endswith("perhaps a secret, could not be deleted: master: out of reach")
+
+
 def test_a_secret_of_a_killed_driver_is_cleared_though_its_attempt_is_marked(desk: Desk) -> None:
     """As after ``down``, which marks the attempt: nothing tells the next driver of it."""
     desk.master.files[f"{desk.scratch}/secrets/T"] = b"of mine alone"
@@ -353,7 +372,7 @@ def test_a_secret_of_a_killed_driver_is_cleared_though_its_attempt_is_marked(des
 
     assert desk.master.files == {}
     (words,) = said
-    assert words.startswith("worker1: what a killed submission left")
+    assert words.startswith("worker1: what a submission left")
     assert words.endswith("out of reach")
 
 
@@ -392,6 +411,7 @@ def test_a_master_that_is_lost_at_the_end_does_not_hide_how_it_ended(
     assert outcome.exit_status == 3
     assert attempt.state is AttemptState.INVALID
     assert attempt.reason == "node_lost: node master; exit status 3: log line 1 log line 2"
+    assert desk.said == []  # it had no secret
 
 
 def test_it_runs_where_the_user_stands_with_the_users_arguments(desk: Desk, script: Path) -> None:

@@ -35,6 +35,7 @@ SAMPLES = 1000
 """At 1 Hz that is longer than any job here takes, by its own word."""
 
 _NODESIDE = ("python3", "-I", "-S", "-c")
+_DELETES_ROOTS_OWN = ("sh", "-c", 'rm -rf -- "$0"/root-*')
 
 
 def ended(status: int = 0, *, seconds: float = 12.5) -> Completed:
@@ -78,9 +79,9 @@ class Node(TemporaryFilesRemote):
             return self._world.disk(self.name, argv)
         if argv[0] == "find":
             assert list(argv[2:]) == ["-maxdepth", "1", "-name", "telemetry-*", "-delete"]
-            mark = f"{argv[1]}/telemetry-"
-            self.files = {at: data for at, data in self.files.items() if not at.startswith(mark)}
-            return ended()
+            return self._without(f"{argv[1]}/telemetry-")
+        if tuple(argv[:3]) == _DELETES_ROOTS_OWN:
+            return self._without(f"{argv[3]}/root-")
         if tuple(argv[:2]) not in {("mkdir", "-p"), ("rm", "-rf"), ("rm", "-f")}:
             return super().run(argv, stdin=stdin, env=env, cwd=cwd, check=check)
         self._world.happened.append((argv[0], self.name, *argv[2:]))
@@ -94,6 +95,10 @@ class Node(TemporaryFilesRemote):
             return None
         self.files[request["target"]] = self.files[request["source"]]
         return {"cut": 0, "left_out": 0}
+
+    def _without(self, start: str) -> Completed:
+        self.files = {at: data for at, data in self.files.items() if not at.startswith(start)}
+        return ended()
 
     def _forget(self, *places: str) -> None:
         gone = tuple(f"{place}/" for place in places)

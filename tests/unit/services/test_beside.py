@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from tests.unit.services.looked_at import LookedAt
 
+from boardcluster.errors import RemoteError
 from boardcluster.records import NodeSpec
-from boardcluster.services.beside import end_service, missing_programs
+from boardcluster.services.beside import add_left, end_service, missing_programs
 
 
 def test_only_where_a_service_has_ended_goes_on_what_follows(
@@ -36,6 +37,18 @@ def test_only_where_a_service_has_ended_goes_on_what_follows(
     assert [node.name for node in followed] == ["master"]
     assert sorted(words.partition(":")[0] for words in left) == ["worker1", "worker2"]
     assert "worker1: something still listens on port 8001" in left
+
+
+def test_what_may_still_run_is_told_where_an_error_is_read() -> None:
+    ours, ctrl_c = RemoteError("out of reach", hint="a hint"), KeyboardInterrupt()
+
+    add_left(ours, "servers may still run: worker1")
+    add_left(ctrl_c, "servers may still run: worker1")
+
+    words = "servers may still run: worker1; run `boardcluster down`, which ends everything"
+    assert (ours.message, ours.hint) == (f"out of reach; {words}", "a hint")
+    assert not hasattr(ours, "__notes__")
+    assert ctrl_c.__notes__ == [words]
 
 
 def test_what_is_missing_is_named_by_node_with_each_package_once() -> None:

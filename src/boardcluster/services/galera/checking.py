@@ -1,13 +1,13 @@
 """Runs ON a worker: tells the balancer whether the worker's database may have work.
 
-    python3 -c THIS ADDRESS PORT FOLDER
+    python3 -c THIS ADDRESS PORT FOLDER DILATION
 
 It answers 200 where the database is in step with the others and they are the majority, and else
 503; in the body are its state and how many statements it has had. A donor that sends another server
 only what that missed takes work as before; one that copies everything is closed to writes until
 that is over (MariaDB, "Rapid Node Recovery with IST and the GCache"; Galera says of both only that
-they are donors). It asks through one connection to the socket in the folder. Standard library only,
-like everything that runs on a node.
+they are donors). It asks through one connection to the socket in the folder, and waits longer where
+nodes are slower by a dilation. Standard library only, like everything that runs on a node.
 """
 
 import contextlib
@@ -30,10 +30,18 @@ PATIENCE_SECONDS = 2.0
 
 
 class Database:
-    """One connection to the database of this node, made anew whenever it is lost."""
+    """One connection to the database of this node, made anew whenever it is lost.
 
-    def __init__(self, argv: tuple[str, ...] = CLIENT) -> None:
+    Args:
+        argv: the client.
+        patience_seconds: for so long it may say nothing; then it counts as lost.
+    """
+
+    def __init__(
+        self, argv: tuple[str, ...] = CLIENT, *, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
         self._argv = argv
+        self.patience_seconds = patience_seconds
         self._client: subprocess.Popen[bytes] | None = None
 
     def ask(self) -> dict[str, str]:
@@ -63,7 +71,7 @@ class Database:
         client.stdin.flush()
         text = b""
         while text.count(b"\n") < len(NAMES):
-            ready, _, _ = select.select([client.stdout], [], [], PATIENCE_SECONDS)
+            ready, _, _ = select.select([client.stdout], [], [], self.patience_seconds)
             if not ready:
                 raise TimeoutError
             part = os.read(client.stdout.fileno(), 65536)
@@ -102,7 +110,7 @@ def serve(listener: socket.socket, database: Database) -> None:
     while True:
         link, _ = listener.accept()
         with link:
-            link.settimeout(PATIENCE_SECONDS)
+            link.settimeout(database.patience_seconds)
             try:
                 link.recv(65536)
                 link.sendall(answer_of(database.ask()))
@@ -112,4 +120,5 @@ def serve(listener: socket.socket, database: Database) -> None:
 
 if __name__ == "__main__":
     os.chdir(sys.argv[3])
-    serve(socket.create_server((sys.argv[1], int(sys.argv[2])), backlog=64), Database())
+    patient = Database(patience_seconds=PATIENCE_SECONDS * float(sys.argv[4]))
+    serve(socket.create_server((sys.argv[1], int(sys.argv[2])), backlog=64), patient)

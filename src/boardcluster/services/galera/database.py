@@ -15,14 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.state import IDENTITY_VARIABLE
-from boardcluster.errors import (
-    BoardclusterError,
-    CapacityError,
-    DaemonError,
-    HostError,
-    RemoteError,
-    RunError,
-)
+from boardcluster.errors import CapacityError, DaemonError, HostError, RemoteError, RunError
 from boardcluster.records import NodeSpec
 from boardcluster.remote.node_rpc import (
     http_get_all,
@@ -31,6 +24,7 @@ from boardcluster.remote.node_rpc import (
     start_detached,
 )
 from boardcluster.services.beside import (
+    add_left,
     check_ports,
     end_service,
     look_at,
@@ -153,14 +147,14 @@ def replicated(live: LiveCluster, *, mark: Mapping[str, str]) -> Iterator[None]:
     ports = {node.name: _ports_of(live, node) for node in live.spec.nodes}
     check_ports(live.remotes, ports, what="the database")
     marked = ("env", *(f"{name}={value}" for name, value in marks.items()))
-    failed: BoardclusterError | None = None
+    failed: BaseException | None = None
     try:
         _configure(live, marked, tag)
         _start_first(live, marked)
         _start_others(live, marked)
         _start_balancer(live, marked)
         yield
-    except BoardclusterError as error:
+    except BaseException as error:
         failed = error
         if isinstance(error, (DaemonError, RunError)) and (full := _full(live)):
             failed = CapacityError(
@@ -172,7 +166,7 @@ def replicated(live: LiveCluster, *, mark: Mapping[str, str]) -> Iterator[None]:
     finally:
         left = _end(live, tag, ports)
         if left and failed:
-            failed.message += f"; {_still(left)}"
+            add_left(failed, _still(left))
     if left:
         raise DaemonError(_still(left), hint="run `boardcluster down`, which ends everything")
 
@@ -264,7 +258,8 @@ def _checker(live: LiveCluster, node: NodeSpec, marked: tuple[str, ...]) -> tupl
     program = node_program("checking", package=__package__)
     address, port = str(address_of(live.spec, node.name)), str(GALERA_PORTS["galera-check"])
     data = f"{database_folder(live.layout, node)}/data"
-    return (*marked, "python3", "-I", "-S", "-c", program, address, port, data)
+    dilation = f"{live.layout.dilation:g}"
+    return (*marked, "python3", "-I", "-S", "-c", program, address, port, data, dilation)
 
 
 def _log(layout: Layout, node: NodeSpec, part: str) -> str:

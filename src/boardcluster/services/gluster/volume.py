@@ -28,6 +28,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.node_rpc import end_marked, listening, start_detached
 from boardcluster.services.beside import (
+    add_left,
     check_ports,
     end_service,
     look_at,
@@ -215,7 +216,7 @@ def serving(
         yield
     except BaseException as error:
         if left := volume.end(remark):
-            error.add_note(f"{_may_run(left)}; run `boardcluster down`, which ends everything")
+            add_left(error, _may_run(left))
         raise
     if left := volume.end(remark):
         raise DaemonError(_may_run(left), hint="run `boardcluster down`, which ends everything")

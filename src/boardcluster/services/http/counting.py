@@ -17,6 +17,8 @@ __all__ = ["balancer", "server"]
 
 TIMEOUT_SECONDS = 10.0
 NUMBERS = ("req_tot", "hrsp_2xx", "chkdown")
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Asks the server itself: a proxy that the environment names may not reach the nodes."""
 
 
 def balancer(folder: str) -> dict[str, dict[str, object]]:
@@ -40,7 +42,7 @@ def balancer(folder: str) -> dict[str, dict[str, object]]:
 
 def server(url: str) -> int:
     """Return how many requests an nginx has had, this one included (stub_status, third number)."""
-    with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+    with DIRECT.open(url, timeout=TIMEOUT_SECONDS) as answer:
         return int(answer.read().decode().splitlines()[2].split()[2])
 
 

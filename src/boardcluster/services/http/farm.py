@@ -24,6 +24,7 @@ from boardcluster.remote.node_rpc import (
     start_detached,
 )
 from boardcluster.services.beside import (
+    add_left,
     check_ports,
     end_service,
     look_at,
@@ -146,7 +147,7 @@ def serving(live: LiveCluster, *, mark: Mapping[str, str], rounds: int) -> Itera
         yield
     except BaseException as error:
         if left := end():
-            error.add_note(f"{_may_run(left)}; run `boardcluster down`, which ends everything")
+            add_left(error, _may_run(left))
         raise
     if left := end():
         raise DaemonError(_may_run(left), hint="run `boardcluster down`, which ends everything")

@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 POLL_SECONDS = 0.02
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Asks the server itself: a proxy that the environment names may not reach the nodes."""
 
 
 def requests_of(url: str, pattern: str) -> int:
@@ -39,7 +41,7 @@ def requests_of(url: str, pattern: str) -> int:
     The pattern finds that number in its answer.
     """
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with DIRECT.open(url, timeout=2) as answer:
             found = re.search(pattern, answer.read().decode())
             return int(found[1]) if found else -1
     except (OSError, ValueError):

@@ -88,19 +88,23 @@ def percentile_microseconds(histogram: Sequence[tuple[int, int]], share: float) 
     return 0.0
 
 
-def behind_words(loads: Mapping[str, tuple[int, float]]) -> tuple[str, ...]:
+def behind_words(
+    loads: Mapping[str, tuple[int, float]], *, random_arrivals: bool = False
+) -> tuple[str, ...]:
     """Say which loads at a fixed rate came to less than was asked for.
 
     Args:
         loads: by the name of the phase, what it came to, and what it was to come to by its rate in
             the time that it took.
+        random_arrivals: whether that was due at random moments; else evenly.
     """
     # What is due at random moments is off by the root of its number (Poisson).
+    roots = 3 if random_arrivals else 0
     return tuple(
         f"{name}: only {100 * done / asked:.0f} % of the rate that was asked for, so its latency "
         "is that of a service that fell behind"
         for name, (done, asked) in loads.items()
-        if asked - done > max(_BEHIND_SHARE * asked, 3 * math.sqrt(asked))
+        if asked - done > max(_BEHIND_SHARE * asked, roots * math.sqrt(asked))
     )
 
 

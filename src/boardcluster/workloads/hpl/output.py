@@ -178,7 +178,7 @@ def parse_output(text: str, *, hpcc: bool) -> HplResult:
                 f"HPL did not succeed; its summary says {summary or 'nothing'}",
                 hint="look at hpccoutf.txt in the attempt's folder",
             )
-        _check_same(float(summary["HPL_time"]), seconds)
+        _check_same(summary["HPL_time"], seconds)
         seconds, gflops, scale = summary["HPL_time"], summary["HPL_Tflops"], 1e3
     return HplResult(
         n=n,
@@ -194,11 +194,12 @@ def parse_output(text: str, *, hpcc: bool) -> HplResult:
     )
 
 
-def _check_same(summary_seconds: float, printed: str) -> None:
-    if abs(summary_seconds - float(printed)) > _half_digit(printed) * 1.01:
+def _check_same(summary: str, printed: str) -> None:
+    """Compare the time of the summary with that of the row, in seconds; both are rounded."""
+    error_seconds = (_half_digit(printed) + _half_digit(summary, significant=6)) * 1.01
+    if abs(float(summary) - float(printed)) > error_seconds:
         raise VerificationError(
-            f"HPL reports two different times for one solution: {summary_seconds} s and "
-            f"{printed} s",
+            f"HPL reports two different times for one solution: {summary} s and {printed} s",
             hint="look at hpccoutf.txt in the attempt's folder",
         )
 

@@ -147,7 +147,8 @@ def prove(run: DatabaseRun) -> Proof:
                     name: (results[name].transactions, results[name].rate * results[name].seconds)
                     for name in map(load_name, SHARES)
                     if name in results and name not in run.fault_texts
-                }
+                },
+                random_arrivals=True,
             ),
             *_lent(run, first, last),
         ),

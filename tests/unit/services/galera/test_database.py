@@ -1,6 +1,7 @@
 """What a database refuses before it starts anything, on nodes that fail on all else."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,14 @@ def test_the_server_keeps_a_password_as_mariadb_does() -> None:
     assert _proof_of("secret") == "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7"
 
 
-@pytest.mark.parametrize(("blocks", "kind"), [(100, CapacityError), (1_000_000, RunError)])
-def test_what_fails_on_a_full_disk_is_said_to_fail_of_it(
-    live: LiveCluster, monkeypatch: pytest.MonkeyPatch, blocks: int, kind: type[Exception]
-) -> None:
+def test_what_says_if_a_server_is_in_step_knows_how_slow_its_node_is(live: LiveCluster) -> None:
+    slow = replace(live, layout=replace(live.layout, dilation=12.5))
+
+    assert database._checker(slow, slow.spec.workers[0], ())[-1] == "12.5"
+
+
+def begun(live: LiveCluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have a database begin at once, of which something stays; return the tags that were ended."""
     for name in (
         "_look",
         "check_ports",
@@ -93,6 +98,14 @@ def test_what_fails_on_a_full_disk_is_said_to_fail_of_it(
         return ["worker1: it does not answer"]
 
     monkeypatch.setattr(database, "_end", end)
+    return ended
+
+
+@pytest.mark.parametrize(("blocks", "kind"), [(100, CapacityError), (1_000_000, RunError)])
+def test_what_fails_on_a_full_disk_is_said_to_fail_of_it(
+    live: LiveCluster, monkeypatch: pytest.MonkeyPatch, blocks: int, kind: type[Exception]
+) -> None:
+    ended = begun(live, monkeypatch)
     for worker in live.spec.workers:
         full = worker.name == "worker2"
         looked_at(live, worker.name).tell(
@@ -109,3 +122,15 @@ def test_what_fails_on_a_full_disk_is_said_to_fail_of_it(
     assert len(ended) == 1
     assert "may still run: worker1: it does not answer" in str(caught.value)
     assert ("is full on worker2;" in str(caught.value)) is (kind is CapacityError)
+
+
+def test_what_may_still_run_is_told_after_ctrl_c_too(
+    live: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(live, monkeypatch)
+
+    with pytest.raises(KeyboardInterrupt) as caught, replicated(live, mark={}):
+        raise KeyboardInterrupt
+
+    (note,) = caught.value.__notes__
+    assert note.startswith("servers of the database may still run: worker1: it does not answer")

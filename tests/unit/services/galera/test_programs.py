@@ -122,6 +122,18 @@ def test_a_run_leaves_one_result_and_a_share_of_its_rate_is_asked_for(tmp_path: 
     assert "--rate=55 " in (tmp_path / "said").read_text()  # half of 13 in 0.1176 s
 
 
+def test_the_rate_that_is_recorded_is_the_one_that_was_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "report").write_text(REPORT)
+    (tmp_path / "earlier.json").write_text('{"transactions": 100, "seconds": 20.0}')
+    program = 'cat report; echo "committed 1 13" > ledger-0.txt; echo "$@" > said'
+
+    done = run_with(tmp_path, program, of="earlier.json", share=25)  # 1.25 per second
+
+    assert done.returncode == 0, done.stderr
+    assert "--rate=1 " in (tmp_path / "said").read_text()
+    assert json.loads((tmp_path / "result.json").read_text())["rate"] == 1.0
+
+
 def test_what_sysbench_died_of_is_said(tmp_path: Path) -> None:
     words = "FATAL: mysql_stmt_execute() returned error 1114 (The table 'ledger' is full)"
     done = run_with(tmp_path, f'echo ok; echo "{words}"; exit 1')
@@ -164,6 +176,18 @@ def test_only_a_server_in_step_may_have_work(state: str, status: bytes, words: b
             assert words in answer
     finally:
         database.close()
+
+
+def test_a_client_that_is_late_is_waited_for_as_long_as_its_node_is_slow() -> None:
+    late = f"import time; time.sleep(0.2)\n{CLIENT.format(state='4')}"
+    for patience_seconds, status in ((0.01, b"503"), (60.0, b"200")):
+        database = checking.Database(
+            (sys.executable, "-c", late), patience_seconds=patience_seconds
+        )
+        try:
+            assert checking.answer_of(database.ask()).startswith(b"HTTP/1.0 " + status)
+        finally:
+            database.close()
 
 
 def test_a_donor_of_everything_gets_no_work_until_that_is_over(

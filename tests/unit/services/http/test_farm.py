@@ -8,6 +8,7 @@ import pytest
 from tests.unit.services.looked_at import STATE, LookedAt, looked_at
 
 from boardcluster.errors import AddressError, HostError, RemoteError
+from boardcluster.services.http import farm
 from boardcluster.services.http.farm import put_pages, serving, target_of
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
@@ -52,11 +53,9 @@ def test_a_port_in_use_is_named_before_anything_starts(live: LiveCluster) -> Non
         start(live)
 
 
-def test_faults_of_earlier_runs_are_removed_and_what_stays_is_looked_for_where_it_may_be(
-    live: LiveCluster,
-) -> None:
-    wanted = {"master": [8000, 8002], "worker1": [8001], "worker2": [8001]}
-    for name in wanted:
+def prepared(live: LiveCluster) -> None:
+    """Have everything work until the first server is started."""
+    for name in live.remotes:
         remote, folder = looked_at(live, name), f"/nodes/{name}/http"
         remote.tell_node_agent("listening", [])
         remote.tell_node_agent("end_marked", None)
@@ -68,6 +67,13 @@ def test_faults_of_earlier_runs_are_removed_and_what_stays_is_looked_for_where_i
         )
         remote.tell("chmod", "644", *(f"{folder}/{file}" for file in files))
 
+
+def test_faults_of_earlier_runs_are_removed_and_what_stays_is_looked_for_where_it_may_be(
+    live: LiveCluster,
+) -> None:
+    wanted = {"master": [8000, 8002], "worker1": [8001], "worker2": [8001]}
+    prepared(live)
+
     with pytest.raises(RemoteError, match="was not told about: node_agent start"):
         start(live)
 
@@ -76,6 +82,24 @@ def test_faults_of_earlier_runs_are_removed_and_what_stays_is_looked_for_where_i
         assert removed in looked_at(live, name).calls
         asked = [row["ports"] for row in looked_at(live, name).requests if row["do"] == "listening"]
         assert asked == [ports, ports]  # before and after
+
+
+def test_what_may_still_run_is_in_the_message_of_what_went_wrong(
+    live: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial keeps nothing else of it."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(farm, "_GRACE_SECONDS", 0.0)
+    prepared(live)
+    looked_at(live, "worker1").tell_node_agent("listening", [8001])  # from the second time on
+
+    with pytest.raises(RemoteError) as caught:
+        start(live)
+
+    assert (
+        "servers of the farm may still run: worker1: something still listens on port 8001; run "
+        "`boardcluster down`"
+    ) in caught.value.message
 
 
 def test_pages_that_are_there_are_not_copied_again(live: LiveCluster, tmp_path: Path) -> None:

@@ -133,6 +133,18 @@ def test_a_time_that_rounds_to_nothing_says_nothing_about_the_rate() -> None:
     judged(XHPL.replace(" 0.10  ", " 0.00  ").replace("7.198e+00", "7.198e+02"), hpcc=False)
 
 
+def test_a_time_of_hours_has_fewer_decimals_in_the_summary() -> None:
+    """The row has two decimals of any time, the summary six digits."""
+    row = OUTPUT.replace(ROW, ROW.replace(" 0.10  ", " 10234.57  "))
+
+    result = parse_output(row.replace("HPL_time=0.0996649", "HPL_time=10234.6"), hpcc=True)
+
+    assert result.solve_seconds == 10234.6
+    assert result.solve_error_seconds == pytest.approx(0.05)
+    with pytest.raises(VerificationError, match=r"different times .*: 10234\.7 s and 10234\.57 s"):
+        parse_output(row.replace("HPL_time=0.0996649", "HPL_time=10234.7"), hpcc=True)
+
+
 def test_a_file_that_was_cut_off_is_no_result() -> None:
     for length in (0, len(OUTPUT) // 2, OUTPUT.index("End of Tests.")):
         with pytest.raises(VerificationError):

@@ -240,6 +240,10 @@ def test_a_load_that_fell_behind_is_told() -> None:
     assert prove(run()).remarks == ()
     (remark,) = prove(run(results=changed(load_name(90), rate=150.0))).remarks
     assert remark.startswith("load 90 percent: only 67 % of the rate that was asked for")
+    # Requests are due evenly, so that chance explains nothing.
+    (remark,) = prove(run(results=changed(load_name(90), rate=112.0))).remarks
+    assert remark.startswith("load 90 percent: only 89 % of the rate that was asked for")
+    assert prove(run(results=changed(load_name(90), rate=105.0))).remarks == ()
 
 
 @pytest.mark.parametrize(
