@@ -24,13 +24,14 @@ _TASKS_MOST = 2000
 """Of so many tasks each is kept; of more only their number."""
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[.,](\d{3}) ")
-_SPLITS = re.compile(r"Number of splits = (\d+)")
-_REDUCES = re.compile(r"Number of reduces for job \S+ = (\d+)")
+# Numbers of tasks have a bound: a node may write one that no division takes.
+_SPLITS = re.compile(r"Number of splits = (\d{1,9})\b")
+_REDUCES = re.compile(r"Number of reduces for job \S+ = (\d{1,9})\b")
 _PLACED = re.compile(r"TaskAttempt: \[(attempt_\S+)\] using containerId: \[\S+ on NM: \[([^:\]]+)")
 _CHANGED = re.compile(r"(attempt_\S+) TaskAttempt Transitioned from \w+ to (\w+)")
 _PROGRESS = re.compile(r"Progress of TaskAttempt (attempt_\S+) is : ([\d.]+)")
 _STAGE = re.compile(r"Submitting \w*Stage (\d+) \(\S+ at (.{1,120}?)\), which")
-_TASK_SET = re.compile(r"Adding task set (\d+)\.\d+ with (\d+) tasks")
+_TASK_SET = re.compile(r"Adding task set (\d+)\.\d+ with (\d{1,9}) tasks")
 _STARTING = re.compile(r"Starting task \S+ in stage (\d+)\.\d+ \(TID (\d+)\) \(([^,]+),")
 _FINISHED = re.compile(r"Finished task \S+ in stage (\d+)\.\d+ \(TID (\d+)\) in")
 _LOST = re.compile(r"Lost task \S+ in stage (\d+)\.\d+ \(TID (\d+)\)")

@@ -21,6 +21,7 @@ from typing import Any
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import LockedError, RunError, UsageError
+from boardcluster.fetch.cache import writing
 from boardcluster.remote.gate import LeftRunning, leave_running, run_program, tail_text
 from boardcluster.workloads import load_workload, workload_names
 
@@ -102,12 +103,27 @@ class WorkOrder:
                 f"no workload {order.workload[:80]!r}",
                 hint=f"its name is one of: {', '.join(workload_names())}",
             )
-        if order.file and not Path(order.file).expanduser().is_file():
-            raise UsageError(
-                f"there is no file {order.file[:200]} on the machine of the dashboard",
-                hint="give the whole path of a campaign file",
-            )
+        if order.file:
+            _require_file(order.file)
         return order
+
+
+def _require_file(text: str) -> None:
+    """Refuse the path of a campaign file where no file is that we can see.
+
+    Raises:
+        UsageError: says why.
+    """
+    try:
+        if Path(text).expanduser().is_file():
+            return
+        why = "there is none"
+    except (OSError, RuntimeError) as error:  # a folder that is closed to us, a user who is unknown
+        why = str(getattr(error, "strerror", None) or error)
+    raise UsageError(
+        f"no file {text[:200]} can be read on the machine of the dashboard: {why}",
+        hint="give the whole path of a campaign file that the user of the dashboard may read",
+    )
 
 
 def _text(value: object, name: str) -> str:
@@ -183,6 +199,7 @@ class Control:
         Raises:
             LockedError: something is running.
             UsageError: the cluster's folder is not there.
+            HostError: what it says cannot be written into that folder.
         """
         with self._lock:
             if (doing := driver_at_work(self.home)) or self._is_starting():
@@ -195,13 +212,15 @@ class Control:
                     f"there is no cluster in {self.home}", hint="run `boardcluster init` first"
                 )
             words = command_line(order, home=self.home, cache=self.cache)
-            self._started = leave_running(_program(words), log=self._log, env=_environment())
+            with writing(self._log):
+                self._started = leave_running(_program(words), log=self._log, env=_environment())
 
     def stop(self) -> str:
         """Let what runs end itself as Ctrl-C would; return which command it is.
 
         Raises:
             UsageError: nothing runs that could be stopped.
+            RunError: it is another user's.
         """
         doing = driver_at_work(self.home)
         if doing.partition(" ")[0] not in _STOPPABLE:
@@ -215,8 +234,15 @@ class Control:
             raise UsageError("it is still starting", hint="try again") from error
         if boot != boot_id() or driver_at_work(self.home) != doing:
             raise UsageError("it has just ended", hint="look at its result")
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+        try:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        except PermissionError as error:
+            raise RunError(
+                f"`boardcluster {doing}` was started by another user, and only that user or root "
+                "can stop it",
+                hint=f"press Ctrl-C in its terminal, or run `sudo kill {pid}`",
+            ) from error
         return doing
 
     def outcome(self) -> dict[str, Any] | None:

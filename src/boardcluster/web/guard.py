@@ -29,6 +29,7 @@ REPORT_POLICY = (
 )
 """Reports carry their style within, as they are one file; no script runs in them."""
 
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _READING = frozenset({"GET", "HEAD"})
 _SAME_SITE = frozenset({"same-origin", "none"})
 _BODY_BYTES_MAX = 64 << 10
@@ -41,18 +42,22 @@ _HEADERS = (
 )
 
 
-def allowed_hosts(address: str, port: int, names: Iterable[str] = ()) -> frozenset[str]:
+def allowed_hosts(
+    address: str, port: int, names: Iterable[str] = (), *, scheme: str = "http"
+) -> frozenset[str]:
     """Return the values of ``Host`` that we answer to.
 
     Args:
         address: what we listen on; a wildcard has no name of its own.
-        port: where.
+        port: where; browsers leave out the one that the scheme has by default.
         names: further names of this machine.
+        scheme: ``http`` or ``https``.
     """
     hosts = {"127.0.0.1", "localhost", "[::1]", *names}
     if address not in {"0.0.0.0", "::"}:  # noqa: S104  compared, not bound
         hosts.add(f"[{address}]" if ":" in address else address)
-    return frozenset(f"{host.lower()}:{port}" for host in hosts)
+    endings = (f":{port}", "") if port == _DEFAULT_PORTS[scheme] else (f":{port}",)
+    return frozenset(f"{host.lower()}{ending}" for host in hosts for ending in endings)
 
 
 @dataclass(slots=True)
@@ -122,7 +127,7 @@ class Guard:
             return 415, "send JSON"
         given = headers.get("authorization", [""])[0].removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return 401, "the token is not the one that the terminal shows"
+            return 401, "this needs the token that the terminal shows; type it into its field"
         return None
 
 

@@ -24,6 +24,8 @@ watts. NaN is unknown."""
 
 _KEPT_SECONDS = 3600
 _FIRST_COLUMNS = 1 << 16
+_NEVER_NS = 1 << 63
+"""Clocks end before, as they count in 64 bits; a node may write any number."""
 _RECENT_LINES = 90
 """Enough for the minute over which bottlenecks are looked for."""
 _STALE_SECONDS = 12.0
@@ -108,7 +110,9 @@ class LiveReadings:
                 for name, word, scale in zip(self._columns, words[2:], self._scales, strict=True)
                 if word != "-"
             ]
-        except ValueError:
+        except (ValueError, OverflowError):
+            return False
+        if not 0 <= wall_ns < _NEVER_NS or not all(math.isfinite(value) for _, value in known):
             return False
         self._take(known, wall_ns)
         self.recent.append(line)
@@ -119,9 +123,9 @@ class LiveReadings:
             columns = json.loads(line)["columns"]
             names = tuple(str(name) for name, _, _ in columns)
             scales = tuple(float(scale) for _, _, scale in columns)
-        except (KeyError, TypeError, ValueError, RecursionError):
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             return
-        if len(line) > _FIRST_COLUMNS:
+        if len(line) > _FIRST_COLUMNS or not all(map(math.isfinite, scales)):
             return
         if names != self._columns:
             self.recent.clear()

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.errors import RunError
-from boardcluster.remote.gate import run_program, tail_text
+from boardcluster.remote.gate import end_programs, run_program, tail_text
 from boardcluster.web.watching import store_stamp
 
 __all__ = ["Reports"]
 
 _LONGEST_SECONDS = 600.0
+_END_AGAIN_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Reports:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stamp: object = None
     _made: tempfile.TemporaryDirectory[str] | None = None
+    _ended: bool = False
 
     @property
     def folder(self) -> Path:
@@ -47,9 +49,16 @@ class Reports:
         return path if path.is_relative_to(folder) and path.is_file() else None
 
     def close(self) -> None:
-        """Delete it."""
-        if self._made is not None:
-            self._made.cleanup()
+        """End who writes it, and delete it: a writer would make its folder again."""
+        self._ended = True
+        end_programs()
+        while not self._lock.acquire(timeout=_END_AGAIN_SECONDS):
+            end_programs()  # it had the lock, and began its program only now
+        try:
+            if self._made is not None:
+                self._made.cleanup()
+        finally:
+            self._lock.release()
 
     def write(self) -> None:
         """Write it, unless the one that is there is of the same store.
@@ -57,9 +66,11 @@ class Reports:
         While something runs, an older one does, too: writing takes seconds of this machine's CPU.
 
         Raises:
-            RunError: it cannot be written, in the words of the command line.
+            RunError: it cannot be written, in the words of the command line; or the dashboard ends.
         """
         with self._lock:
+            if self._ended:
+                raise RunError("the dashboard is ending", hint="start it again")
             stamp = store_stamp(self.home)
             if self.page("report.html") and (stamp == self._stamp or driver_at_work(self.home)):
                 return

@@ -144,7 +144,7 @@ def last_minute(result: Result, nodes: Mapping[str, LiveReadings]) -> dict[str, 
         ]
         if len(lines) < _LEAST_SAMPLES or node.source != "run":
             continue
-        with contextlib.suppress(ProbeOutputError, ValueError):
+        with contextlib.suppress(ProbeOutputError, ValueError, OverflowError):
             samples.append(
                 parse_samples(
                     "\n".join([node.head, *lines, ""]),

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from boardcluster.errors import AddressError, UsageError
+from boardcluster.remote.gate import end_programs
 
 __all__ = ["LOOPBACK", "Serving", "bind_free_port", "serve"]
 
@@ -41,6 +42,11 @@ class Serving:
     """Whether plain HTTP is wanted on other addresses than the loopback."""
     control: bool = False
     """Whether the page may start and stop work."""
+
+    @property
+    def scheme(self) -> str:
+        """``http`` or ``https``."""
+        return "http" if self.certificate is None else "https"
 
 
 def bind_free_port(address: str, port: int) -> socket.socket:
@@ -101,10 +107,10 @@ def serve(
     Args:
         serving: how.
         say: told what the user needs to know, line by line.
-        opened: told the address of the page, once it can be opened.
+        opened: told the address of the page, without the token, once it can be opened.
 
     Raises:
-        UsageError: the address would be open to others without encryption.
+        UsageError: others would reach it without encryption, or the certificate cannot be used.
         AddressError: no port is free.
     """
     _check(serving)
@@ -122,7 +128,6 @@ def serve(
         contextlib.closing(Reports(serving.home)) as reports,
     ):
         port = int(listening.getsockname()[1])
-        scheme = "https" if serving.certificate is not None else "http"
         token = secrets.token_urlsafe(24) if serving.control else ""
         board = Dashboard(
             ClusterWatch(serving.home, serving.cache),
@@ -133,12 +138,12 @@ def serve(
         names = () if serving.address == LOOPBACK else (socket.gethostname(), socket.getfqdn())
         guard = Guard(
             build_app(board),
-            allowed_hosts(serving.address, port, names),
-            scheme=scheme,
+            allowed_hosts(serving.address, port, names, scheme=serving.scheme),
+            scheme=serving.scheme,
             token=token,
         )
-        shown = f"[{serving.address}]" if ":" in serving.address else serving.address
-        page = f"{scheme}://{shown}:{port}/" + (f"#token={token}" if token else "")
+        page = f"{serving.scheme}://{_host(serving.address)}:{port}/"
+        page += f"#token={token}" if token else ""
         config = uvicorn.Config(
             guard,
             log_level="error",
@@ -150,6 +155,7 @@ def serve(
             ssl_certfile=serving.certificate,
             ssl_keyfile=serving.key,
         )
+        _load(serving, config.load)
         board.on_begin = lambda: _say_begun(serving, page, token, say, opened)
 
         class PageServer(uvicorn.Server):
@@ -159,7 +165,34 @@ def serve(
                 board.end_soon()
                 super().handle_exit(sig, frame)
 
-        PageServer(config).run(sockets=[listening])
+        try:
+            PageServer(config).run(sockets=[listening])
+        finally:
+            end_programs()  # of plans: Python would wait for their threads before it ends
+
+
+def _host(address: str) -> str:
+    """Return the host of the page's address; a wildcard is no name that the guard answers to."""
+    if ip_address(address).is_unspecified:
+        return socket.gethostname()
+    return f"[{address}]" if ":" in address else address
+
+
+def _load(serving: Serving, load: Callable[[], None]) -> None:
+    """Load the server's configuration once, so that a key's passphrase is asked for once.
+
+    Raises:
+        UsageError: the certificate or its key is no PEM file, or they do not belong together.
+    """
+    try:
+        load()
+    except OSError as error:  # errors of TLS are such, too
+        key = f" with the key {serving.key}" if serving.key is not None else ""
+        raise UsageError(
+            f"the certificate {serving.certificate} cannot be used{key}: {error.strerror or error}",
+            hint="give PEM files of a certificate and of the private key that belongs to it: "
+            "--certificate FILE, and --key FILE if the key is not in the same file",
+        ) from error
 
 
 def _say_begun(
@@ -175,7 +208,8 @@ def _say_begun(
     if ip_address(serving.address).is_unspecified:
         say("it listens on every address of this machine; others can read everything on the page")
     say("until Ctrl-C")
-    opened(page)
+    # Whoever opens it starts a browser with the address as an argument, which every user can read.
+    opened(page.partition("#")[0])
 
 
 @contextlib.contextmanager

@@ -26,10 +26,13 @@ from boardcluster.analysis.telemetry import (
     window_of,
 )
 from boardcluster.analysis.trust.window import Series, Window
-from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.cluster.state import load_state
+from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.queries.runs import find_run
-from boardcluster.records import Campaign, Result, Telemetry
+from boardcluster.records import Campaign, ClusterSpec, Result, Telemetry
+from boardcluster.services.declaration import read_spec
+from boardcluster.services.settings import of_daemons
 from boardcluster.store import Store
 from boardcluster.store.samples import read_telemetry
 from boardcluster.web.watching import store_stamp
@@ -54,6 +57,8 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "iowait": ("cpu_iowait_seconds",),
     "steal": ("cpu_steal_seconds",),
 }
+_IN_FORM = frozenset({"workload", "engine", "size_bytes", "parameters", "settings"})
+"""The factors of which the form can say another level than what the cluster is."""
 CURVES = tuple(_COLUMNS)
 """The curves that a run's page can draw: cores, bytes per second, bytes, °C and Hz."""
 
@@ -138,7 +143,7 @@ class StoredRuns:
                 "nodes": attempt.fingerprint.nodes,
                 "boardcluster": attempt.fingerprint.boardcluster,
             },
-            "repeat": _repeat(result),
+            "repeat": _repeat(result, self.home),
         }
         if measured is not None:
             found |= {
@@ -334,15 +339,43 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, 3)
 
 
-def _repeat(result: Result) -> dict[str, Any] | None:
-    """What to ask for to run the same again; None for the user's own programs and mixes."""
-    trial = result.trial
-    if trial.workload == "submit" or "+" in trial.workload or trial.input:
+def _repeat(result: Result, home: Path) -> dict[str, Any] | None:
+    """What to ask for to run the same again on this cluster.
+
+    None where that would be something else: for the user's own programs and mixes, without a
+    cluster, and for levels that neither the form can say nor the cluster has.
+    """
+    trial, cluster = result.trial, _cluster_of(home)
+    if trial.workload == "submit" or "+" in trial.workload or cluster is None:
+        return None
+    as_it_is = {"workers": len(cluster.workers), "profile": cluster.profile}
+    if any(
+        factor.level(trial) != as_it_is.get(factor.name, factor.empty)
+        for factor in FACTORS
+        if factor.name not in _IN_FORM
+    ):
+        return None
+    own = {k: v for k, v in trial.settings.items() if v != cluster.settings.get(k)}
+    if of_daemons(own) or cluster.settings.keys() - trial.settings.keys():
         return None
     return {
         "workload": trial.workload,
         "engine": trial.engine.value,
         "size": f"{trial.size_bytes} B" if trial.size_bytes else "",
         "parameters": dict(trial.parameters),
-        "settings": dict(trial.settings),
+        "settings": own,
     }
+
+
+def _cluster_of(home: Path) -> ClusterSpec | None:
+    """Return what a run from the page is on: the cluster as it is up, else as ``up`` will make it.
+
+    None without a cluster, or if its files cannot be read.
+    """
+    try:
+        state = load_state(home)
+        # One that a campaign changed has to be returned to its declaration first.
+        as_declared = state is None or state.form
+        return read_spec(home / ("cluster.toml" if as_declared else "running.toml"))
+    except BoardclusterError:
+        return None

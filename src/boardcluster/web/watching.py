@@ -234,7 +234,7 @@ class ClusterWatch:
             elif letter == "S":
                 node.readings.source = text
             elif letter in {"D", "L", "Z"}:
-                with contextlib.suppress(ValueError, TypeError, RecursionError):
+                with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):
                     self._take_document(node, letter, json.loads(text))
 
     def _take_document(self, node: WatchedNode, letter: str, found: Any) -> None:
@@ -439,10 +439,13 @@ def _this_machine() -> tuple[float, int]:
 
 
 def _rounded(now: Mapping[str, float]) -> list[float | None]:
-    """Readings as JSON takes them: unknown ones are null, and digits that mean nothing go."""
+    """Readings as JSON takes them: unknown ones are null, and digits that mean nothing go.
+
+    A rate of numbers that a node made up may be infinite, and is as good as unknown.
+    """
     return [
         None
-        if math.isnan(now[kind])
+        if not math.isfinite(now[kind])
         else round(now[kind], _DECIMALS[kind])
         if kind in _DECIMALS
         else int(now[kind])

@@ -97,6 +97,12 @@ def test_lines_of_others_are_passed_over() -> None:
     assert log.progress == 0.0
 
 
+def test_an_impossible_number_of_tasks_is_passed_over() -> None:
+    moment = "2026-11-23T18:03:46.000 INFO YarnScheduler:"
+    log = fed(*SPARK.splitlines(), f"{moment} Adding task set 1.0 with {'9' * 400} tasks resource")
+    assert log.progress == 0.5
+
+
 def test_of_very_many_tasks_the_oldest_are_dropped_but_counted() -> None:
     log = JobLog()
     for number in range(2500):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import LockedError, UsageError
+from boardcluster.errors import HostError, LockedError, RunError, UsageError
 from boardcluster.web.control import Control, WorkOrder, command_line, workload_choices
 
 HOME, CACHE = Path("/cluster"), Path("/cache")
@@ -58,6 +59,8 @@ def test_a_file_is_given_by_its_whole_path(tmp_path: Path) -> None:
         ({"workload": "wordcount", "repetitions": "many"}, "not a number"),
         ({"workload": "wordcount", "parameters": "seed=1"}, "not a table"),
         ({"file": "/nonexistent/campaign.toml"}, "no file"),
+        ({"file": "/" + "x" * 900}, "no file /x* can be read .*: File name too long"),
+        ({"file": "~nobody-such/campaign.toml"}, "no file .*: .* home directory"),
     ],
 )
 def test_what_is_no_form_is_refused(document: Any, words: str) -> None:
@@ -91,3 +94,34 @@ def test_nothing_starts_where_no_cluster_is(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no cluster in .*none"):
         control.start(order())
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_a_folder_that_is_closed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:  # root, who may run the tests, may enter any folder
+        patched.setattr(Path, "is_file", closed)
+        with pytest.raises(UsageError, match=r"no file /closed/c\.toml .*: Permission denied"):
+            WorkOrder.read({"file": "/closed/c.toml"})
+
+
+def test_a_run_of_another_user_is_not_stopped_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(pid: int, signum: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.kill", refused)
+    with (
+        driver_lock(tmp_path, doing="run"),
+        pytest.raises(RunError, match="by another user") as caught,
+    ):
+        Control(tmp_path, CACHE).stop()
+    assert f"kill {os.getpid()}" in caught.value.hint
+
+
+def test_a_log_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "started.log").mkdir()
+    with pytest.raises(HostError, match=r"cannot write .*started\.log"):
+        Control(tmp_path, CACHE).start(order())

@@ -136,3 +136,16 @@ def test_other_addresses_answer_to_their_own_name_only() -> None:
     assert "0.0.0.0:1" not in allowed_hosts("0.0.0.0", 1, ["desk"])
     assert "desk:1" in allowed_hosts("0.0.0.0", 1, ["Desk"])
     assert "[2001:db8::1]:1" in allowed_hosts("2001:db8::1", 1)
+
+
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+def test_browsers_leave_out_the_port_that_a_scheme_has_by_default(scheme: str, port: int) -> None:
+    app = Guard(inner, allowed_hosts("192.0.2.7", port, scheme=scheme), scheme=scheme, token=TOKEN)
+    for host in ("192.0.2.7", f"192.0.2.7:{port}"):
+        headers = [
+            *(("host", host), ("origin", f"{scheme}://{host}")),
+            *(("content-type", "application/json"), ("authorization", f"Bearer {TOKEN}")),
+        ]
+        assert ask(app, "/api/stop", method="POST", headers=headers, body=b"{}").status == 200
+    assert "192.0.2.7" not in allowed_hosts("192.0.2.7", 8470, scheme=scheme)
+    assert "192.0.2.7" not in allowed_hosts("192.0.2.7", 443 if port == 80 else 80, scheme=scheme)

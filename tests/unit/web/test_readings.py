@@ -13,6 +13,7 @@ from boardcluster.web.readings import READINGS, LiveReadings, NodeFrame
 
 SECOND = 1_000_000_000
 START = 1_795_000_000 * SECOND
+HUGE = "9" * 400
 COLUMNS = (
     ("cpu_user_seconds", "c", 0.01),
     ("cpu_system_seconds", "c", 0.01),
@@ -98,6 +99,21 @@ def test_power_is_modelled_where_there_is_a_model() -> None:
 def test_what_is_no_sample_is_passed_over(text: str) -> None:
     found = node()
     assert not found.feed(text)
+    assert found.feed(line(0, 0, 0, 0, 0, 0, 0, 5120, 45000))
+
+
+@pytest.mark.parametrize("scale", ["1e999", "-1e999", "NaN", HUGE])
+def test_a_head_with_an_impossible_scale_is_refused(scale: str) -> None:
+    found = node()
+    found.feed(f'{{"columns": [["clock_measured_hertz", "g", {scale}]]}}')
+    assert not found.feed(f"5 {START} 7")
+    assert found.feed(line(0, 0, 0, 0, 0, 0, 0, 5120, 45000)), "the head of before holds"
+
+
+@pytest.mark.parametrize("words", [f"{START} {HUGE}", f"{HUGE} 0", f"{1 << 63} 0", "-1 0"])
+def test_a_sample_with_an_impossible_number_is_passed_over(words: str) -> None:
+    found = node()
+    assert not found.feed(f"5 {words} 0 0 0 0 0 5120 45000")
     assert found.feed(line(0, 0, 0, 0, 0, 0, 0, 5120, 45000))
 
 

@@ -5,23 +5,33 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.builders import (
     make_campaign,
+    make_cluster,
     make_measurement,
     make_samples,
+    make_state,
     make_telemetry,
     make_trial,
     store_run,
 )
 from tests.unit.web.asking import ask
 
-from boardcluster.errors import EmptySelectionError, UsageError
-from boardcluster.records import Verdict
+from boardcluster.cluster.state import save_state
+from boardcluster.errors import EmptySelectionError, RunError, UsageError
+from boardcluster.records import Checksum, MasterPlacement, PlannedFault, Variant, Verdict
+from boardcluster.remote.gate import Completed
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.spec.template import render_cluster
 from boardcluster.store import Store
 from boardcluster.web.app import Dashboard, build_app
 from boardcluster.web.guard import Guard, allowed_hosts
@@ -30,6 +40,7 @@ from boardcluster.web.stored import StoredRuns
 from boardcluster.web.watching import ClusterWatch
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "store-b7912e2" / "home"
+HANDLERS = "dfs.namenode.handler.count"  # which a daemon reads
 HOSTILE = "<img src=x onerror=alert(1)>\"';&\u202e\x1b[31m"
 
 
@@ -100,6 +111,74 @@ def test_a_run_is_told_with_what_bound_it(home: Path) -> None:
     assert found["nodes"] == ["worker1"]
     assert abs(sum(found["bottleneck"][0]["shares"].values()) - 1) < 0.01
     json.dumps(found)
+
+
+def declare(home: Path, *, file: str = "cluster.toml", **changes: Any) -> None:
+    spec = make_cluster(**changes)
+    text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
+    (home / file).write_text(text)
+
+
+def repeated(home: Path, **changes: Any) -> Any:
+    """What the page asks for to repeat the one run of the store, which is made at first."""
+    if not (home / "store.sqlite").exists():
+        with Store.open(home) as store:
+            campaign = make_campaign()
+            trial = make_trial(campaign_id=campaign.id, **changes)
+            store.add_campaign(campaign, [trial])
+            store_run(store, trial, None)
+    return StoredRuns(home).run(run_name(home))["repeat"]
+
+
+def test_a_run_that_the_form_can_say_is_repeated(tmp_path: Path) -> None:
+    declare(tmp_path, settings={HANDLERS: "20"})
+    settings = {HANDLERS: "20", "spark.executor.cores": "2"}
+    assert repeated(tmp_path, parameters={"grep.pattern": "x"}, settings=settings) == {
+        "workload": "grep",
+        "engine": "spark",
+        "size": "1000 B",
+        "parameters": {"grep.pattern": "x"},
+        "settings": {"spark.executor.cores": "2"},
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workload": "submit"},
+        {"workload": "grep+wordcount"},
+        {"workers": 2},
+        {"profile": "upstream"},
+        {"concurrency": 2},
+        {"replication": 2},
+        {"checksum": Checksum.NULL},
+        {"master": MasterPlacement.COMBINED},
+        {"input": "/text"},
+        {"settings": {HANDLERS: "20"}},
+        {"variant": Variant.TEXTBOOK},
+        {"fault": PlannedFault.KILL},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_run_that_the_form_cannot_say_is_not_repeated_as_another(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    declare(tmp_path)
+    assert repeated(tmp_path, **changes) is None
+
+
+def test_a_run_is_repeated_only_on_a_cluster_that_is_as_it_was(tmp_path: Path) -> None:
+    assert repeated(tmp_path) is None, "there is no cluster"
+    declare(tmp_path)
+    assert repeated(tmp_path) is not None
+    declare(tmp_path, settings={HANDLERS: "20"})
+    assert repeated(tmp_path) is None, "its daemons are set up otherwise"
+    declare(tmp_path)
+    declare(tmp_path, file="running.toml", workers=2)
+    save_state(tmp_path, make_state())
+    assert repeated(tmp_path) is None, "it is up with two workers"
+    save_state(tmp_path, make_state(form="2 of 4 workers"))
+    assert repeated(tmp_path) is not None, "`up` returns it to what is declared"
 
 
 def test_curves_are_means_and_can_be_zoomed(home: Path) -> None:
@@ -256,4 +335,32 @@ def test_reports_run_no_script_and_end_with_the_dashboard(home: Path) -> None:
     assert "default-src 'none'" in policy
     folder = shown.reports.folder
     shown.reports.close()
+    assert not folder.exists()
+
+
+def test_a_report_that_is_being_written_ends_with_the_dashboard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = board(tmp_path).reports
+    folder = reports.folder
+    begun, told = threading.Event(), threading.Event()
+
+    def slow(words: Sequence[str], **_: object) -> Completed:
+        begun.set()
+        assert told.wait(10), "nobody ends it"
+        folder.mkdir(exist_ok=True)
+        (folder / "report.html").write_text("too late")
+        return Completed(
+            argv=tuple(words), returncode=143, stdout=b"", stderr=b"", duration_seconds=1.0
+        )
+
+    monkeypatch.setattr("boardcluster.web.reports.run_program", slow)
+    monkeypatch.setattr("boardcluster.web.reports.end_programs", told.set)
+    with ThreadPoolExecutor() as pool:
+        written = pool.submit(reports.write)
+        assert begun.wait(10)
+        reports.close()
+        assert isinstance(written.exception(10), RunError)
+    with pytest.raises(RunError, match="is ending"):
+        reports.write()
     assert not folder.exists()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.builders import make_campaign, make_fingerprint, make_trial
+from tests.builders import make_campaign, make_fingerprint, make_result, make_trial
 from tests.unit.services.test_job_log import SPARK
 
 from boardcluster.cluster.lock import driver_lock
@@ -16,9 +16,11 @@ from boardcluster.store import Store
 from boardcluster.web.app import Dashboard
 from boardcluster.web.readings import LiveReadings, NodeFrame
 from boardcluster.web.reports import Reports
+from boardcluster.web.running import last_minute
 from boardcluster.web.stored import StoredRuns
 from boardcluster.web.watching import ClusterWatch, WatchedNode
 
+HUGE = 10**400
 HEAD = json.dumps({"interval_seconds": 1.0, "columns": [["cpu_user_seconds", "c", 0.01]]})
 
 
@@ -77,6 +79,43 @@ def test_what_a_node_says_never_ends_the_watch(tmp_path: Path, letter: str, text
     watch.take("one", letter, text)
     watch.take("nobody", letter, text)
     json.loads(watch.hello())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [("T", '{"columns": [["clock_measured_hertz", "g", 1e999]]}'), ("T", sample(0, 7))],
+        [
+            ("T", '{"columns": [["disk_read_bytes/sda", "c", 1e300]]}'),
+            *(("T", sample(second, second * 10**8)) for second in range(3)),
+        ],
+        [("T", sample(0, HUGE))],
+        [("Z", str(HUGE))],
+        [("Z", "1e999"), ("L", '["log", "2026-11-23T18:03:44.054 INFO DAGScheduler: x"]')],
+    ],
+    ids=["scale", "rate", "sample", "clock", "time of a log"],
+)
+def test_impossible_numbers_of_one_node_do_not_blind_the_page(
+    tmp_path: Path, said: list[tuple[str, str]]
+) -> None:
+    watch = watched(tmp_path, "one", "two")
+    watch._job.follow(tmp_path)
+    for letter, text in said:
+        watch.take("one", letter, text)
+    watch.take("two", "T", sample(0, 0))
+    watch.take("two", "T", sample(1, 50))
+    rows = json.loads(watch.nodes_text(), parse_constant=pytest.fail)["nodes"]
+    assert rows["two"][1] == 0.5
+    json.loads(watch.hello(), parse_constant=pytest.fail)
+
+
+def test_a_minute_of_samples_that_make_no_sense_is_left_out(tmp_path: Path) -> None:
+    watch = watched(tmp_path, "one")
+    watch.take("one", "S", "run")
+    head = json.dumps({**json.loads(HEAD), "interval_seconds": HUGE})
+    for text in (head, *(sample(second, second) for second in range(6))):
+        watch.take("one", "T", text)
+    assert last_minute(make_result(), {"one": watch.nodes["one"].readings}) is None
 
 
 def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:

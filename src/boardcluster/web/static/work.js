@@ -44,6 +44,7 @@ export function show(main, about) {
   token.querySelector("input").addEventListener("input", (event) => sessionStorage.setItem(KEY, event.target.value.trim()));
   const ofWorkload = el("form", { class: "do", on: { submit: (event) => { event.preventDefault(); plan(order(ofWorkload)); } } },
     el("h2", {}, again ? "Repeat a run" : "A workload"),
+    again && el("p", { class: "soft" }, "It runs on the cluster as it is now."),
     el("div", { class: "row" }, el("label", { class: "field" }, "Workload", workload), el("label", { class: "field" }, "Engine", engine), text("Size of the input", "size", again?.size ?? "", { placeholder: "256 MB" }), text("Repetitions", "repetitions", again ? "1" : "", { type: "number", min: "1", max: "1000", placeholder: "3" })),
     parameters, el("div", {}, el("button", { class: "main", type: "submit" }, "Show the plan")));
   const ofFile = el("form", { class: "do", on: { submit: (event) => { event.preventDefault(); plan({ file: new FormData(ofFile).get("file").trim() }); } } },
@@ -85,7 +86,7 @@ export function show(main, about) {
   fill(main, el("h1", {}, "Start and stop work"), el("div", { class: "columns" },
     el("div", { class: "stack" }, el("div", { class: "card" }, ofWorkload), el("div", { class: "card" }, ofFile)),
     el("div", { class: "stack" }, el("div", { class: "card" }, el("h2", {}, "What runs now"), el("p", { class: "soft" }, "It is ended as Ctrl-C in its terminal would end it. Its results up to now stay, and a campaign can be continued."), el("button", { class: "plain", type: "button", on: { click: stop } }, "Stop what runs")),
-      el("form", { class: "card do", on: { submit: (event) => event.preventDefault() } }, token), out)));
+      el("form", { class: "card do", on: { submit: (event) => event.preventDefault() } }, token, el("p", { class: "soft" }, "Needed to start and stop work. The address that the terminal shows fills it in.")), out)));
   return null;
 }
 
