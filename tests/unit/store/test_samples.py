@@ -16,7 +16,7 @@ from tests.builders import make_samples, make_telemetry
 
 from boardcluster.errors import StoreError
 from boardcluster.records import NodeSamples, TaskRecord, Telemetry
-from boardcluster.store import samples
+from boardcluster.store import sample_archive, samples
 from boardcluster.store.files import TELEMETRY_NAME
 from boardcluster.store.samples import read_telemetry, write_telemetry
 
