@@ -6,7 +6,9 @@ Entries are compressed by whoever has them in hand, on every core, and only put 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import re
 import stat
 import zipfile
@@ -25,11 +27,13 @@ from boardcluster.bundle.layout import (
     REPORT,
     STORE,
     BundleInfo,
+    is_record,
 )
 from boardcluster.errors import InputError, StoreError
 from boardcluster.foreign import visible
 from boardcluster.store import from_json, to_json
 from boardcluster.store.codec import JsonValue
+from boardcluster.store.files import POWER_NAME
 
 __all__ = ["BundleReader", "BundleWriter", "PackedFile", "check_folder", "info_bytes", "pack"]
 
@@ -44,6 +48,8 @@ _FILE_BYTES_MOST = 16 << 30
 _WHOLE_BYTES_MOST = 512 << 30
 _SMALL_BYTES_MOST = 64 << 20
 """Of files that are read whole: records, the manifest of a thousand runs takes 5 MB."""
+_POWER_BYTES_MOST = 256 << 20
+"""Likewise; readings of 64 meters over two days, one a second."""
 _MANIFEST_BYTES_MOST = 1 << 30
 _NAME_MOST = 1000
 _CHUNK_BYTES = 1 << 20
@@ -167,9 +173,11 @@ class BundleReader:
         self._archive = archive
         self._entries = _checked_entries(path, archive)
         # First, as the layout of a later version may be another one.
-        content = self._whole(INFO, _SMALL_BYTES_MOST)
+        content = self._whole(INFO)
         self.info = _parsed_info(path, content)
-        manifest = self._whole(MANIFEST, _MANIFEST_BYTES_MOST)
+        for name, entry in self._entries.items():
+            _require_size(path, name, entry.file_size)
+        manifest = self._whole(MANIFEST)
         self.sha256 = hashlib.sha256(manifest).hexdigest()
         self._manifest = manifest
         self._digests = self._checked_digests(_parsed_manifest(path, manifest))
@@ -192,7 +200,7 @@ class BundleReader:
         try:
             with stream, zipfile.ZipFile(stream) as archive:
                 yield cls(path, archive)
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, UnicodeDecodeError) as error:  # of a name
             raise InputError(
                 f"{path} is not a bundle, or is damaged: {error}", hint=_AGAIN
             ) from error
@@ -207,18 +215,6 @@ class BundleReader:
     def size_bytes(self, name: str) -> int:
         """Size of a file."""
         return self._entries[name].file_size
-
-    def read(self, name: str) -> bytes:
-        """Return the content of a small file.
-
-        Raises:
-            InputError: it was changed, is not there, or is too large.
-        """
-        if name not in self._digests:
-            raise InputError(f"{self._path} has no {name}", hint=_AGAIN)
-        content = self._whole(name, _SMALL_BYTES_MOST)
-        self._compare(name, hashlib.sha256(content).hexdigest())
-        return content
 
     def copy(self, name: str, write: Callable[[bytes], object] | None = None) -> None:
         """Read a file of any size and compare it with the manifest; give its parts to a function.
@@ -266,32 +262,33 @@ class BundleReader:
             )
         return digests
 
-    def _whole(self, name: str, most_bytes: int) -> bytes:
+    def _whole(self, name: str) -> bytes:
         entry = self._entries.get(name)
         if entry is None:
             raise InputError(f"{self._path} is not a bundle: it has no {name}", hint=_AGAIN)
-        if entry.file_size > most_bytes:
-            raise InputError(
-                f"{self._path}: {name} has {entry.file_size} bytes, more than any such file",
-                hint=_AGAIN,
-            )
-        return self._archive.read(entry)
+        _require_size(self._path, name, entry.file_size)
+        with self._archive.open(entry) as stream:
+            # With a size: read() decompresses up to a gigabyte before it looks at the entry's.
+            return stream.read(entry.file_size)
 
 
 def check_folder(root: Path) -> BundleInfo:
     """Compare every file of an unpacked bundle with its manifest; return what it says of itself.
 
     Raises:
-        InputError: it is no bundle, of a newer version, or was changed.
+        InputError: it is no bundle, of a newer version, was changed, or a file is too large.
     """
-    info = _parsed_info(root, _file(root, INFO))
-    digests = _parsed_manifest(root, _file(root, MANIFEST))
+    with _opened(root, INFO) as stream:
+        info = _parsed_info(root, stream.read())
+    with _opened(root, MANIFEST) as stream:
+        digests = _parsed_manifest(root, stream.read())
     for name, digest in digests.items():
         if any(part in {"", ".", ".."} for part in name.split("/")) or name.startswith("/"):
             raise InputError(
                 f"{root}: {MANIFEST} names {name!r}, which points outside it", hint=_AGAIN
             )
-        found = hashlib.sha256(_file(root, name)).hexdigest()
+        with _opened(root, name) as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
         if found != digest:
             raise _changed(root, name, found, digest)
     there = (path for folder in (STORE, REPORT) for path in (root / folder).rglob("*"))
@@ -301,13 +298,36 @@ def check_folder(root: Path) -> BundleInfo:
     return info
 
 
-def _file(root: Path, name: str) -> bytes:
+@contextmanager
+def _opened(root: Path, name: str) -> Iterator[io.BufferedReader]:
+    """Open a file of an unpacked bundle for the block, unless it is larger than any such file."""
     try:
-        return (root / name).read_bytes()
+        with (root / name).open("rb") as stream:
+            _require_size(root, name, os.fstat(stream.fileno()).st_size)
+            yield stream
     except OSError as error:
         raise InputError(
             f"{root} is not a whole bundle: {name}: {error.strerror}", hint=_AGAIN
         ) from error
+
+
+def _require_size(place: Path, name: str, size_bytes: int) -> None:
+    """Refuse a file that would fill the memory of who reads it whole.
+
+    Raises:
+        InputError: names it with its size.
+    """
+    most_bytes = _FILE_BYTES_MOST
+    if name == INFO or is_record(name):
+        most_bytes = _SMALL_BYTES_MOST
+    elif name == MANIFEST:
+        most_bytes = _MANIFEST_BYTES_MOST
+    elif name.startswith(f"{STORE}/") and name.endswith(f"/{POWER_NAME}"):
+        most_bytes = _POWER_BYTES_MOST
+    if size_bytes > most_bytes:
+        raise InputError(
+            f"{place}: {name} has {size_bytes} bytes, more than any such file", hint=_AGAIN
+        )
 
 
 def _changed(place: Path, name: str, found: str, digest: str) -> InputError:
@@ -343,7 +363,8 @@ def _parsed_info(place: Path, content: bytes) -> BundleInfo:
 
 def _parsed_manifest(place: Path, content: bytes) -> dict[str, str]:
     digests: dict[str, str] = {}
-    for number, line in enumerate(content.decode("utf-8", "replace").split("\n")[:-1], start=1):
+    for number, row in enumerate(io.BytesIO(content), start=1):  # split() would keep all at once
+        line = row.decode("utf-8", "replace").removesuffix("\n")
         match = _LINE.fullmatch(line)
         if match is None or match["name"] in digests:
             raise InputError(
@@ -405,5 +426,6 @@ def _refused(row: zipfile.ZipInfo) -> str:
         "is compressed in a way that bundles are not": row.compress_type not in known,
         "is a folder with content": row.is_dir() and row.file_size > 0,
         "is too large": row.file_size > _FILE_BYTES_MOST,
+        "lies outside the file": not 0 <= row.header_offset < _WHOLE_BYTES_MOST,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")

@@ -69,7 +69,7 @@ def pack_attempt(redactor: Redactor, job: AttemptJob) -> PackedAttempt:
     """Pack an attempt.
 
     Raises:
-        StoreError: an artefact cannot be read.
+        StoreError: an artefact cannot be read, or samples not any more without the names in them.
         OSError: the part, or the redacted home, cannot be written.
     """
     attempt = job.result.attempt
@@ -99,6 +99,8 @@ def pack_attempt(redactor: Redactor, job: AttemptJob) -> PackedAttempt:
                 target = job.made_home / shown
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(done.content)
+                if name == TELEMETRY_NAME and done.content != content:
+                    _require_samples(folder, target.parent)
     return PackedAttempt(
         entries=tuple(entries),
         part=job.part,
@@ -107,6 +109,29 @@ def pack_attempt(redactor: Redactor, job: AttemptJob) -> PackedAttempt:
         left_out=tuple(_usable(redactor.text(f"{base}/{name}")) for name in left_out),
         cases=tuple(cases),
     )
+
+
+def _require_samples(before: Path, after: Path) -> None:
+    """Refuse a bundle in which samples would be lost.
+
+    Raises:
+        StoreError: they can be read in the first folder, and not in the second.
+    """
+    if not _has_samples(after) and _has_samples(before):
+        raise StoreError(
+            f"the samples in {before} cannot be read after names in them were replaced",
+            hint="report this: a word of boardcluster's own was taken for a name",
+        )
+
+
+def _has_samples(folder: Path) -> bool:
+    # Not above: NumPy takes longer to load than most commands take to run.
+    from boardcluster.store.samples import read_telemetry  # noqa: PLC0415
+
+    try:
+        return read_telemetry(folder) is not None
+    except StoreError:
+        return False
 
 
 def packed_files(packed: PackedAttempt) -> Iterator[PackedFile]:

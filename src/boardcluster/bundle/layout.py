@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from boardcluster.store.files import CLUSTER_NAME
+
 __all__ = [
     "BUNDLE_FORMAT",
     "CRATE",
     "INFO",
     "MANIFEST",
+    "RECORDS",
     "REPORT",
     "STORE",
     "BundleInfo",
+    "is_record",
 ]
 
 BUNDLE_FORMAT = 1
@@ -27,6 +31,15 @@ STORE = "store"
 """The folder that is laid out like the home of a cluster."""
 REPORT = "report"
 """The folder of the report."""
+RECORDS = ("campaigns/", "probes/", "tunings/", "watches/", CLUSTER_NAME)
+"""Where in the store records are, beside those of attempts."""
+_RECORD_NAME = "/attempt.json"
+
+
+def is_record(name: str) -> bool:
+    """Whether a file of a bundle, by its path, is a record of the store and not raw data."""
+    inside = name.removeprefix(f"{STORE}/")
+    return inside != name and (inside.startswith(RECORDS) or inside.endswith(_RECORD_NAME))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,9 @@ for marks near which there may be one, and only their surroundings are looked at
 from __future__ import annotations
 
 import functools
-import io
 import ipaddress
 import json
 import re
-import zipfile
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from boardcluster.bundle.names import KnownNames
+from boardcluster.bundle.samples import redacted_samples
 from boardcluster.redaction import HIDDEN, SECRET_MARKS, hide_secrets
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ _BEFORE_BYTES, _AFTER_BYTES, _VALUE_BYTES = 128, 160, 1 << 13
 """How much is looked at around a mark; after it at least until a value has ended."""
 _ENDS = re.compile(rb"[\s\"'<>,;]")
 _KEY_BEGIN, _KEY_END = b"-----BEGIN ", b"-----END "
-_META = "meta.npy"
-_LEVEL = 4  # as samples are written
 _DOTS = re.compile(rb"\.\d{1,3}\.\d{1,3}\.\d")
 _ADDRESS = re.compile(rb"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?!\.?\d)")
 _DIGITS_MOST = 3
@@ -120,28 +117,29 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Redact a text, such as a path."""
+        return self._counted(text, Tally())
+
+    def _counted(self, text: str, found: Tally[str]) -> str:
         content = text.encode("utf-8", "surrogateescape")
-        return self._text(content, Tally()).decode("utf-8", "surrogateescape")
+        return self._text(content, found).decode("utf-8", "surrogateescape")
 
     def _samples(self, content: bytes) -> Redacted:
-        """Redact the names in the head of an archive of samples; the numbers stay as they are."""
+        """Redact the names in an archive of samples; the numbers stay as they are."""
         found: Tally[str] = Tally()
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                meta = archive.read(_META)
-                begin = meta.index(b"\n") + 1  # of the array's own head, which holds its length
-                done = self._text(meta[begin:], found)
-                if not found.total():
-                    return Redacted(content=content, replaced={}, is_read=True)
-                parts = {row.filename: archive.read(row) for row in archive.infolist()}
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile):  # damaged: it says nothing
+        known: dict[str, tuple[str, Tally[str]]] = {}
+
+        def redact(text: str) -> str:
+            if text not in known:  # a node is named with each of its tasks
+                first: Tally[str] = Tally()
+                known[text] = (self._counted(text, first), first)
+            word, counts = known[text]
+            found.update(counts)
+            return word
+
+        done = redacted_samples(content, redact)
+        if done is None:
             return Redacted(content=content, replaced={}, is_read=False)
-        parts[_META] = _bytes_array(done)
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-            for name, data in parts.items():
-                archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, _LEVEL)
-        return Redacted(content=out.getvalue(), replaced=dict(found), is_read=True)
+        return Redacted(content=done, replaced=dict(+found), is_read=True)
 
     def _text(self, content: bytes, found: Tally[str]) -> bytes:
         for value in self._secrets:
@@ -394,12 +392,3 @@ def _windows(content: bytes, lowered: bytes) -> Iterator[tuple[int, int]]:
         end = max(end, last)
     if end >= 0:
         yield begin, end
-
-
-def _bytes_array(content: bytes) -> bytes:
-    """Return bytes as an array of NumPy (numpy.lib.format)."""
-    import numpy as np  # noqa: PLC0415  only telemetry with names in it waits for it
-
-    out = io.BytesIO()
-    np.lib.format.write_array(out, np.frombuffer(content, dtype=np.uint8), allow_pickle=False)
-    return out.getvalue()

@@ -23,6 +23,9 @@ _NUMBER = re.compile(r"(?<![\w.])[-+\N{MINUS SIGN}]?\d+(?:\.\d+)?(?:[eE][-+]?\d+
 _SAME_SHARE = 1e-9
 """Sums of floating-point numbers differ by so little between machines and versions of NumPy."""
 _SHOWN = 40
+_SPARE_BYTES = 1 << 20
+"""A file of the report that has so much more than twice what is made is not read: it may have any
+size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +130,7 @@ def recompute_report(bundle: Path, *, changes_work: Callable[[str], bool]) -> Re
 
 def _compare(made: Mapping[str, bytes], there: Path, info: BundleInfo) -> RecomputedReport:
     stored = {
-        path.relative_to(there).as_posix(): path.read_bytes()
-        for path in sorted(there.rglob("*"))
-        if path.is_file()
+        path.relative_to(there).as_posix(): path for path in there.rglob("*") if path.is_file()
     }
     compared = [name for name in sorted({*made, *stored}) if _holds_numbers(name)]
     differences: list[str] = []
@@ -138,7 +139,11 @@ def _compare(made: Mapping[str, bytes], there: Path, info: BundleInfo) -> Recomp
         if name not in made or name not in stored:
             differences.append(f"{REPORT}/{name} is {'not made' if name in stored else 'new'}")
             continue
-        one, again = stored[name].decode("utf-8", "replace"), made[name].decode("utf-8", "replace")
+        if stored[name].stat().st_size > 2 * len(made[name]) + _SPARE_BYTES:
+            differences.append(f"{REPORT}/{name} is more than twice as large as what is made")
+            continue
+        one = stored[name].read_bytes().decode("utf-8", "replace")
+        again = made[name].decode("utf-8", "replace")
         numbers += len(_NUMBER.findall(one))
         differences += [f"{REPORT}/{name}, {words}" for words in _different(one, again)]
     notes = []

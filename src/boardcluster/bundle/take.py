@@ -15,12 +15,11 @@ from pathlib import Path
 
 from boardcluster import __version__
 from boardcluster.bundle.archive import BundleReader
-from boardcluster.bundle.layout import STORE, BundleInfo
+from boardcluster.bundle.layout import RECORDS, STORE, BundleInfo, is_record
 from boardcluster.errors import CapacityError, HostError, InputError, StoreError, UsageError
 from boardcluster.foreign import json_text
 from boardcluster.queries.watches import watch_standings
 from boardcluster.store import Store, rebuild, to_json
-from boardcluster.store.files import CLUSTER_NAME
 from boardcluster.store.local_disk import require_local_disk
 from boardcluster.units import format_bytes
 
@@ -29,11 +28,9 @@ __all__ = ["IMPORTED", "ImportedBundle", "records_only", "take_bundle"]
 IMPORTED = "imported.json"
 """In a home that was imported, which bundle it is from."""
 
-_RECORDS = ("campaigns/", "probes/", "tunings/", "watches/", CLUSTER_NAME)
-_OF_A_STORE = ("attempts/", *_RECORDS)
+_OF_A_STORE = ("attempts/", *RECORDS)
 """What a bundle brings into a home. Anything else of a home, such as the record of a cluster that
 runs, would be believed by `down`."""
-_RECORD_NAME = "/attempt.json"
 _TOLD_EVERY = 50
 _SPARE_BYTES = 64 << 20
 Follow = Callable[[str, int, int], None]
@@ -110,10 +107,8 @@ def records_only(path: Path, home: Path) -> BundleInfo:
         StoreError: a record in it cannot be used.
     """
     with BundleReader.open(path) as reader:
-        for name in reader.names:
-            inside = name.removeprefix(f"{STORE}/")
-            if inside != name and (inside.startswith(_RECORDS) or inside.endswith(_RECORD_NAME)):
-                _copy(reader, name, home / inside)
+        for name in filter(is_record, reader.names):
+            _copy(reader, name, home / name.removeprefix(f"{STORE}/"))
         _rebuild_whole(home, reader.info, path)
         return reader.info
 

@@ -13,10 +13,10 @@ import json
 import math
 import os
 import zipfile
-import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,18 @@ import numpy.typing as npt
 from boardcluster.errors import StoreError
 from boardcluster.records import NodeSamples, TaskRecord, Telemetry
 from boardcluster.store.files import TELEMETRY_NAME, replacing
+from boardcluster.store.sample_archive import (
+    DAMAGES,
+    META,
+    VALUES_MOST,
+    member_name,
+    open_archive,
+    read_member,
+)
 
 __all__ = ["read_telemetry", "write_telemetry"]
 
 _FORMAT = 1
-_META = "meta"
 _SECONDS = "seconds"
 _SCALES = {"seconds": 1e-6, "bytes": 1.0, "hertz": 1e3, "celsius": 1e-3, "cores": 1e-3}
 """Resolution by the unit at the end of a column's name; 1 for what is counted."""
@@ -37,6 +44,7 @@ _TASK = tuple(row.name for row in fields(TaskRecord))
 _HEAD_BYTES = 10  # magic, version, and the length of what follows
 _NPY_VERSION = (1, 0)
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
+_SHOWN_CHARACTERS = 200
 
 
 def write_telemetry(folder: Path, telemetry: Telemetry) -> Path:
@@ -76,7 +84,7 @@ def write_telemetry(folder: Path, telemetry: Telemetry) -> Path:
     if telemetry.tasks is not None:
         rows = [[getattr(task, name) for name in _TASK] for task in telemetry.tasks]
         meta["tasks"] = {"columns": _TASK, "rows": rows}
-    arrays[_META] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    arrays[META] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     return _save(folder / TELEMETRY_NAME, arrays)
 
 
@@ -87,14 +95,10 @@ def _save(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> Path:
             for name, array in arrays.items():
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, array, allow_pickle=False)
-                archive.writestr(f"{_file_name(name)}.npy", buffer.getvalue())
+                archive.writestr(member_name(name), buffer.getvalue())
         stream.flush()
         os.fsync(stream.fileno())
     return path
-
-
-def _file_name(column: str) -> str:
-    return column.replace("/", "!")  # a slash would be a folder of the archive
 
 
 def _scale(column: str) -> float:
@@ -129,8 +133,8 @@ def read_telemetry(
     path = folder / TELEMETRY_NAME
     try:
         # Not numpy.load, which leaves a damaged file open.
-        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
-            meta = json.loads(_array(archive, _META).tobytes())
+        with path.open("rb") as stream, open_archive(stream) as archive:
+            meta = json.loads(_array(archive, META).tobytes())
             if meta["format"] != _FORMAT:
                 raise StoreError(
                     f"unknown format: {path}",
@@ -139,22 +143,15 @@ def read_telemetry(
             return _telemetry(archive, meta, nodes, columns)
     except FileNotFoundError:
         return None
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-        KeyError,
-        TypeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except DAMAGES as error:
         raise StoreError(
-            f"damaged: {path}: {error}", hint="the run stays; only its samples are lost"
+            f"damaged: {path}: {str(error)[:_SHOWN_CHARACTERS]}",
+            hint="the run stays; only its samples are lost",
         ) from error
 
 
 def _array(archive: zipfile.ZipFile, column: str) -> npt.NDArray[Any]:
-    content = archive.read(f"{_file_name(column)}.npy")
+    content = read_member(archive, column)
     begin = _HEAD_BYTES + int.from_bytes(content[_HEAD_BYTES - 2 : _HEAD_BYTES], "little")
     shape, kind = _shape_of(content[:begin])
     return np.frombuffer(content, kind, math.prod(shape), begin).reshape(shape)
@@ -172,9 +169,12 @@ def _shape_of(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any]]:
     stream = io.BytesIO(head)
     if np.lib.format.read_magic(stream) != _NPY_VERSION:
         raise ValueError("another version of numpy's format")
-    shape, by_columns, kind = np.lib.format.read_array_header_1_0(stream)
-    if by_columns or kind.kind not in "iu":
-        raise ValueError(f"no whole numbers: {kind}")
+    try:
+        shape, by_columns, kind = np.lib.format.read_array_header_1_0(stream)
+    except (MemoryError, SyntaxError, TokenError) as error:  # of Python's parser, which NumPy asks
+        raise ValueError("what stands before an array cannot be read") from error
+    if by_columns or len(shape) != 1 or kind.kind not in "iu":
+        raise ValueError(f"no list of whole numbers: {shape} of {kind}")
     return shape, kind
 
 
@@ -192,8 +192,13 @@ def _telemetry(
     parts: dict[str, dict[str, npt.NDArray[np.float64]]] = {
         row["node"]: {} for row in meta["nodes"]
     }
+    left = VALUES_MOST
     for name in wanted:
-        values = _floats(_array(archive, name), meta["scales"][name])
+        whole = _array(archive, name)
+        left -= whole.size
+        if left < 0:
+            raise ValueError("it has more values than samples of any run")
+        values = _floats(whole, float(meta["scales"][name]))
         place = 0
         for row in meta["nodes"]:
             if name == _SECONDS or name in row["columns"]:
@@ -202,30 +207,37 @@ def _telemetry(
         if place != len(values):
             raise ValueError(f"{name} has {len(values)} values, not {place}")
     tasks = meta.get("tasks")  # absent before they were kept
+    # Here and not where they are used: what is no number would end a report of many runs.
     return Telemetry(
-        duration_seconds=meta["duration_seconds"],
-        phases={name: (span[0], span[1]) for name, span in meta["phases"].items()},
+        duration_seconds=float(meta["duration_seconds"]),
+        phases={name: (float(begin), float(end)) for name, (begin, end) in meta["phases"].items()},
         tasks=None
         if tasks is None
-        else tuple(
-            TaskRecord(**dict(zip(tasks["columns"], row, strict=True))) for row in tasks["rows"]
-        ),
+        else tuple(_task(tasks["columns"], row) for row in tasks["rows"]),
         nodes=tuple(
             NodeSamples(
-                node=row["node"],
-                scope=row["scope"],
-                interval_seconds=row["interval_seconds"],
-                cores=row["cores"],
+                node=str(row["node"]),
+                scope=str(row["scope"]),
+                interval_seconds=float(row["interval_seconds"]),
+                cores=int(row["cores"]),
                 seconds=parts[row["node"]].pop(_SECONDS),
                 columns=parts[row["node"]],
-                clock_offset_seconds=row["clock_offset_seconds"],
-                clock_error_seconds=row["clock_error_seconds"],
-                notes=tuple(row["notes"]),
+                clock_offset_seconds=float(row["clock_offset_seconds"]),
+                clock_error_seconds=float(row["clock_error_seconds"]),
+                notes=tuple(map(str, row["notes"])),
             )
             for row in meta["nodes"]
             if not nodes or row["node"] in nodes
         ),
     )
+
+
+def _task(columns: Sequence[str], row: Sequence[Any]) -> TaskRecord:
+    values = dict(zip(columns, row, strict=True))
+    node = str(values.pop("node"))
+    if not all(isinstance(value, int | float) for value in values.values()):
+        raise TypeError("a number of a task is none")
+    return TaskRecord(node=node, **values)
 
 
 def _floats(whole: npt.NDArray[Any], scale: float) -> npt.NDArray[np.float64]:

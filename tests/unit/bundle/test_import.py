@@ -19,6 +19,7 @@ from boardcluster.errors import CapacityError, HostError, InputError, UsageError
 from boardcluster.store import Store
 
 RECORD = "store/attempts/20260901-a-000/1/attempt.json"
+POWER = "store/attempts/20260901-a-000/1/power.json"
 
 
 def refused(bundle: Path, words: str, error: type[BaseException] = InputError) -> str:
@@ -212,8 +213,17 @@ def _huge(row: zipfile.ZipInfo) -> None:
     row.file_size = 1 << 40
 
 
+def _elsewhere(row: zipfile.ZipInfo) -> None:
+    row.header_offset = 1 << 62
+
+
 @pytest.mark.parametrize(
-    ("change", "words"), [(_link, "is a link or a device"), (_huge, "is too large")]
+    ("change", "words"),
+    [
+        (_link, "is a link or a device"),
+        (_huge, "is too large"),
+        (_elsewhere, "lies outside the file"),
+    ],
 )
 def test_links_and_endless_files_are_refused(
     change: Callable[[zipfile.ZipInfo], None], words: str, copied: Path
@@ -225,6 +235,21 @@ def test_links_and_endless_files_are_refused(
             archive.writestr(name, content)
         change(archive.getinfo(RECORD))
     refused(bad, words)
+
+
+@pytest.mark.parametrize("name", [RECORD, POWER, "store/campaigns/20260901-a.json", "bundle.json"])
+def test_what_is_read_whole_has_a_bound(name: str, copied: Path) -> None:
+    """Gigabytes of spaces take megabytes in a bundle."""
+    bad = copied.with_name("bad.zip")
+    files = {**entries(copied), POWER: b"{}"}
+    with zipfile.ZipFile(bad, "w") as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+        archive.getinfo(name).file_size = 257 << 20
+    words = f"{name} has {257 << 20} bytes, more than any such file"
+    refused(bad, words)
+    with pytest.raises(InputError, match=words):
+        bc.recompute(bad)
 
 
 def test_a_file_that_is_there_twice_is_refused(copied: Path) -> None:
@@ -242,6 +267,14 @@ def test_what_is_no_bundle_is_said(tmp_path: Path) -> None:
     refused(tmp_path / "other.zip", "it has no bundle.json")
     (tmp_path / "folder").mkdir()
     refused(tmp_path / "folder", "Is a directory")
+
+
+def test_a_name_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "name.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("\N{LATIN SMALL LETTER E WITH ACUTE}", b"")
+    path.write_bytes(path.read_bytes().replace(b"\xc3\xa9", b"\xff\xfe"))
+    refused(path, "not a bundle, or is damaged")
 
 
 def test_a_disk_that_cannot_hold_it_is_said(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:

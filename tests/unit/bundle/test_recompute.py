@@ -93,6 +93,20 @@ def test_a_missing_file_ends_it(shelf: WrittenBundle, tmp_path: Path) -> None:
         bc.recompute(folder)
 
 
+def test_a_record_that_would_fill_the_memory_ends_it(shelf: WrittenBundle, tmp_path: Path) -> None:
+    folder = unpack(shelf.path, tmp_path)
+    os.truncate(folder / RECORD, 65 << 20)
+    with pytest.raises(InputError, match=f"{RECORD} has .* bytes, more than any such file"):
+        bc.recompute(folder)
+
+
+def test_a_file_of_the_report_that_is_far_larger_is_not_read(copied: Path) -> None:
+    name = "report/data/workload-terasort-times.csv"
+    bad = changed(copied, name, lambda content: content + b" " * (3 << 20), manifest=True)
+    found = bc.recompute(bad)
+    assert found.differences == (f"{name} is more than twice as large as what is made",)
+
+
 def test_another_version_is_a_note(copied: Path) -> None:
     bad = changed(
         copied,

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.bundle.laboratory import NAMES, SECRETS, USERS, entries
+from tests.builders import make_samples, make_telemetry
+from tests.unit.bundle.laboratory import NAMES, SECRETS, USERS, entries, plant
 
 import boardcluster as bc
 from boardcluster.api import WrittenBundle
+from boardcluster.bundle import redactor
 from boardcluster.bundle.names import KnownNames, known_names
 from boardcluster.bundle.redactor import Redactor
+from boardcluster.errors import StoreError
 from boardcluster.records import ClusterSpec
 from boardcluster.store import Store
+from boardcluster.store.samples import read_telemetry, write_telemetry
 
 
 def texts(bundle: Path) -> dict[str, bytes]:
@@ -115,6 +119,59 @@ def test_what_was_measured_is_as_it_was(planted: WrittenBundle, tmp_path: Path) 
                     )
                 )
     assert after == before
+
+
+def test_columns_keep_their_values_when_names_in_them_are_replaced(tmp_path: Path) -> None:
+    """Also if somebody is called like a word of ours, or interfaces differ only in the name."""
+    names = KnownNames(hosts=("kontor", "jobs"), users=("storage", "net", "scales"))
+    columns = {
+        "net_received_bytes/wg-kontor": 1.0,
+        "net_sent_bytes/wg-kontor": 2.0,
+        "net_sent_bytes/wg-Kontor": 3.0,
+        "storage_read_bytes": 4.0,
+        "group_cpu_seconds/jobs": 5.0,
+    }
+    given = make_samples("kontor", columns=columns, notes=("storage 3.5 s",))
+    phases = {"sort/kontor": (0.0, 1.0), "sort/Kontor": (1.0, 2.0)}
+    path = write_telemetry(tmp_path, make_telemetry(given, phases=phases))
+    done = Redactor(names).file("telemetry.npz", path.read_bytes())
+    path.write_bytes(done.content)
+    found = read_telemetry(tmp_path)
+    assert found is not None
+    [node] = found.nodes
+    assert (node.node, node.notes) == ("host-1", ("user-1 3.5 s",))
+    assert {name: values[0] for name, values in node.columns.items()} == pytest.approx(
+        {
+            "net_received_bytes/wg-host-1": 1.0,
+            "net_sent_bytes/wg-host-1": 2.0,
+            "net_sent_bytes/wg-host-1.2": 3.0,
+            "storage_read_bytes": 4.0,
+            "group_cpu_seconds/jobs": 5.0,
+        }
+    )
+    assert found.phases == {"sort/host-1": (0.0, 1.0), "sort/host-1.2": (1.0, 2.0)}
+    assert b"kontor" not in done.content.lower()
+    assert done.replaced == {"hosts": 5, "users": 1}
+
+
+def test_samples_that_would_be_lost_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path / "home")
+    monkeypatch.setattr(redactor, "redacted_samples", lambda content, _: content[:-1])
+    with pytest.raises(StoreError, match=r"the samples in .* cannot be read after names"):
+        bc.export_bundle(tmp_path / "b.zip", home=tmp_path / "home")
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_damaged_samples_stay_as_they_are() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("meta.npy", b"{}" * 50)
+    content = bytearray(out.getvalue())
+    content[30 + len("meta.npy")] = 0x07  # behind the entry's head: a kind of block that is none
+    done = Redactor(KnownNames()).file("telemetry.npz", bytes(content))
+    assert (done.is_read, done.content) == (False, bytes(content))
 
 
 def test_names_that_many_have_stay(board_spec: ClusterSpec, tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
+import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from tests.builders import make_samples, make_telemetry
 
 from boardcluster.errors import StoreError
 from boardcluster.records import NodeSamples, TaskRecord, Telemetry
+from boardcluster.store import sample_archive, samples
 from boardcluster.store.files import TELEMETRY_NAME
 from boardcluster.store.samples import read_telemetry, write_telemetry
 
@@ -120,6 +125,110 @@ def test_text_within_that_is_nested_too_deeply_is_damage(tmp_path: Path) -> None
     with (tmp_path / TELEMETRY_NAME).open("wb") as stream:
         np.savez_compressed(stream, meta=text)
     with pytest.raises(StoreError, match=TELEMETRY_NAME):
+        read_telemetry(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"phases": {"a": []}},
+        {"phases": []},
+        {"phases": {"a": ["b", 1]}},
+        {"duration_seconds": "long"},
+        {
+            "tasks": {
+                "columns": ["node", "begin_seconds", "end_seconds", "cpu_seconds"],
+                "rows": [["a", 0, 1, "b"]],
+            }
+        },
+    ],
+)
+def test_text_within_that_makes_no_sense_is_damage(change: dict[str, Any], tmp_path: Path) -> None:
+    head = {"format": 1, "duration_seconds": 1, "scales": {}, "nodes": [], "phases": {}, **change}
+    with (tmp_path / TELEMETRY_NAME).open("wb") as stream:
+        text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+        np.savez_compressed(stream, meta=text)
+    with pytest.raises(StoreError, match=TELEMETRY_NAME):
+        read_telemetry(tmp_path)
+
+
+def _many_bytes(archive: zipfile.ZipFile) -> None:
+    archive.getinfo("seconds.npy").file_size = 3 << 30
+
+
+def _long_text(archive: zipfile.ZipFile) -> None:
+    archive.getinfo("meta.npy").file_size = 129 << 20
+
+
+def _many_names(archive: zipfile.ZipFile) -> None:
+    for number in range(257):
+        row = zipfile.ZipInfo(f"{number}.npy")
+        row.comment = b" " * 65535
+        archive.writestr(row, b"")
+
+
+def _another_end(archive: zipfile.ZipFile) -> None:
+    archive.comment = b"and more"
+
+
+def _no_head(archive: zipfile.ZipFile) -> None:
+    archive.writestr("net_sent_bytes!eth0.npy", b"\x93NUMPY\1\0\1\0(")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_many_bytes, "would unpack to more"),
+        (_long_text, "more than that of any run"),
+        (_many_names, "more arrays than"),
+        (_another_end, "does not end as"),
+        (_no_head, "what stands before an array"),
+    ],
+)
+def test_an_archive_that_we_would_not_write_is_damage(
+    change: Callable[[zipfile.ZipFile], None], words: str, tmp_path: Path
+) -> None:
+    copy(write_telemetry(tmp_path, GIVEN), change)
+    with pytest.raises(StoreError, match=f"{TELEMETRY_NAME}: .*{words}"):
+        read_telemetry(tmp_path)
+
+
+def copy(
+    path: Path, change: Callable[[zipfile.ZipFile], None] | None = None, kind: int = 0
+) -> None:
+    """Write an archive again, compressed in another way, or with another change."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+        if change is not None:
+            change(archive)
+
+
+def test_only_what_is_decompressed_within_a_bound_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_telemetry(tmp_path, GIVEN)
+    copy(path)
+    assert read_telemetry(tmp_path) is not None
+    copy(path, kind=zipfile.ZIP_LZMA)
+    with pytest.raises(StoreError, match="compressed in a way"):
+        read_telemetry(tmp_path)
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 1)  # a second end, which has the last word
+    copy(path)
+    with pytest.raises(StoreError, match="does not end as"):
+        read_telemetry(tmp_path)
+
+
+def test_more_values_than_memory_may_hold_are_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_telemetry(tmp_path, GIVEN)
+    monkeypatch.setattr(samples, "VALUES_MOST", 10)
+    assert read_telemetry(tmp_path, columns=["disk_read_bytes"]) is not None
+    with pytest.raises(StoreError, match="more values than"):
         read_telemetry(tmp_path)
 
 
