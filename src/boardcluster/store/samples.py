@@ -29,6 +29,7 @@ from boardcluster.store.sample_archive import (
     DAMAGES,
     META,
     VALUES_MOST,
+    bound_of,
     member_name,
     open_archive,
     read_member,
@@ -140,7 +141,8 @@ def read_telemetry(
                     f"unknown format: {path}",
                     hint="use the version of boardcluster that wrote it",
                 )
-            return _telemetry(archive, meta, nodes, columns)
+            left = bound_of(stream, VALUES_MOST)
+            return _telemetry(archive, meta, nodes, columns, left)
     except FileNotFoundError:
         return None
     except DAMAGES as error:
@@ -183,6 +185,7 @@ def _telemetry(
     meta: Mapping[str, Any],
     nodes: Collection[str],
     columns: Collection[str],
+    left: int,
 ) -> Telemetry:
     wanted = [
         name
@@ -192,7 +195,6 @@ def _telemetry(
     parts: dict[str, dict[str, npt.NDArray[np.float64]]] = {
         row["node"]: {} for row in meta["nodes"]
     }
-    left = VALUES_MOST
     for name in wanted:
         whole = _array(archive, name)
         left -= whole.size
