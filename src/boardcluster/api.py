@@ -400,7 +400,7 @@ class Cluster:
             new: begin another baseline with this round.
             tainted: count disturbed runs, too; chosen when a baseline begins.
             notify: command that is run without a shell, with one sentence as its last argument,
-                when a cell leaves its limits; empty for none.
+                when a cell leaves its limits or no run of it counts any more; empty for none.
 
         Returns:
             The round and how every cell stands. A cell out of its limits raises nothing.
@@ -517,7 +517,7 @@ class WatchRound:
     standing: WatchStanding
     """How every cell stands after it."""
     notify_failure: str
-    """Why the command could not be told of a cell that left its limits; empty if it was."""
+    """Why the notice could not be sent; empty if it was, or if none was due."""
 
 
 class Table:

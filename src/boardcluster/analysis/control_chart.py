@@ -135,6 +135,12 @@ class ControlChart:
         return 1 + (self.latest.number if self.latest else 0)
 
     @property
+    def silent_in(self) -> str:
+        """Id of that round; empty where the last one has a value."""
+        since = self.silent_since
+        return "" if since is None else self.points[since - 1].value.round
+
+    @property
     def is_out(self) -> bool:
         """Whether the last round with a value is out of its limits."""
         return self.latest is not None and bool(self.latest.out)

@@ -54,5 +54,5 @@ class WatchStanding:
 
     @property
     def notice(self) -> str:
-        """What is to be told of it in one line; empty while all cells are within their limits."""
-        return "; ".join(row.words for row in self.out)
+        """What is to be told of it in one line: of cells out of their limits, or without runs."""
+        return "; ".join(row.words for row in self.cells if row.chart.is_out or row.silent)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.records import CampaignSpec, ClusterSpec, Matrix, Trial
+from boardcluster.services.job_sizing import SIZED
 from boardcluster.services.pair import pair_ids
-from boardcluster.services.profile import build_profile, profile_names, with_settings
+from boardcluster.services.profile import Profile, build_profile, profile_names, with_settings
 from boardcluster.services.settings import all_properties, check_setting, known_settings
 from boardcluster.spec.checks import closest
 from boardcluster.units import format_bytes
@@ -31,6 +33,10 @@ _NOTHING = "cluster"
 _OWN_FIELDS = ("workload", "engine", "profile", "size_bytes", "input", "parameters", "settings")
 """Factors that a matrix does not keep in its ``levels``."""
 
+_EACH_NODES = "each node's own"
+_EACH_JOBS = "the job's own"
+_SIZES = {_EACH_NODES: "sizes it for each node", _EACH_JOBS: "sizes it for each job"}
+"""What stands for a value that the profile ``default`` computes, and what to say of it."""
 
 _IN_WORDS = ("workload", "engine", "size_bytes")
 """What the words of every cell say."""
@@ -43,7 +49,7 @@ class PropertyDifference:
     key: str
     """The property."""
     old: str
-    """What the first side has; empty where it is not set."""
+    """What the first side has: empty where it is not set, words where it sizes each node or job."""
     new: str
     """What the second one has."""
 
@@ -96,24 +102,9 @@ def bisect_sides(names: tuple[str, str], declared: ClusterSpec) -> BisectSides:
         CapacityError: a side cannot run on this cluster; with the arithmetic.
     """
     (profile, settings), (other, others) = (_side(name, declared) for name in names)
-    one = _properties(profile, settings, declared)
-    two = _properties(other, others, declared)
-    known = known_settings(declared.engines)
-    found, refused = [], {}
-    for key in sorted({*one, *two}):
-        old, new = one.get(key, ""), two.get(key, "")
-        default = known[key].default if key in known else ""
-        if (old or default) == (new or default):
-            continue
-        if not (new or default):
-            refused[key] = f"{names[1]} does not set it, and the engines state no default"
-            continue
-        try:
-            checked = check_setting(key, new or default)
-        except ValueError as error:
-            refused[key] = str(error)
-            continue
-        found.append(PropertyDifference(key=key, old=old or default, new=checked))
+    one = _built(profile, settings, declared)
+    two = _built(other, others, declared)
+    found, refused = _differences(names, one, two, declared.engines)
     if not found:
         also = f", except in {', '.join(refused)}, which cannot be set alone" if refused else ""
         raise UsageError(
@@ -124,7 +115,7 @@ def bisect_sides(names: tuple[str, str], declared: ClusterSpec) -> BisectSides:
         names=names,
         profile=profile,
         settings=settings,
-        differences=tuple(found),
+        differences=found,
         refused=refused,
     )
 
@@ -133,8 +124,10 @@ def _side(name: str, declared: ClusterSpec) -> tuple[str, dict[str, str]]:
     """Return a side's profile, and what it sets on top of it."""
     if name == _NOTHING:
         return declared.profile, {}
-    if name in profile_names() or name.endswith(".toml"):
+    if name in profile_names():
         return name, {}
+    if name.endswith(".toml"):  # the home keeps it, where a relative path would begin elsewhere
+        return str(Path(name).resolve()), {}
     if "=" not in name:
         known = [_NOTHING, *profile_names(), *pair_ids()]
         near = closest(name, known)
@@ -157,12 +150,56 @@ def _side(name: str, declared: ClusterSpec) -> tuple[str, dict[str, str]]:
     return declared.profile, settings
 
 
-def _properties(profile: str, settings: Mapping[str, str], declared: ClusterSpec) -> dict[str, str]:
+def _built(profile: str, settings: Mapping[str, str], declared: ClusterSpec) -> Profile:
     try:
-        built = with_settings(build_profile(profile, declared), settings, declared)
+        return with_settings(build_profile(profile, declared), settings, declared)
     except SpecError as error:
         raise SpecError(f"--bisect: {error.message}", hint=error.hint) from error
-    return all_properties(built.properties)
+
+
+def _differences(
+    names: tuple[str, str], one: Profile, two: Profile, engines: str
+) -> tuple[tuple[PropertyDifference, ...], dict[str, str]]:
+    """Return what can be set one by one, and what also differs and cannot, with the reasons."""
+    known = known_settings(engines)
+    found: list[PropertyDifference] = []
+    refused: dict[str, str] = {}
+    for key in sorted({*_keys(one), *_keys(two)}):
+        default = known[key].default if key in known else ""
+        own = _value(two, key)
+        old, new = _value(one, key) or default, own or default
+        if old == new:
+            continue
+        if new in _SIZES:
+            refused[key] = f"{names[1]} {_SIZES[new]}"
+        elif old == _EACH_NODES and not own:
+            # The engines' default is -1 there, which Hadoop reads as a size that no node has.
+            refused[key] = f"{names[0]} {_SIZES[old]}, and {names[1]} does not set it"
+        elif not new:
+            refused[key] = f"{names[1]} does not set it, and the engines state no default"
+        else:
+            try:
+                checked = check_setting(key, new)
+            except ValueError as error:
+                refused[key] = str(error)
+            else:
+                found.append(PropertyDifference(key=key, old=old, new=checked))
+    return tuple(found), refused
+
+
+def _keys(profile: Profile) -> set[str]:
+    """Return every property that a profile sets for all nodes, for each node or for each job."""
+    nodes = {key for rows in profile.per_node.values() for key in rows}
+    return {*all_properties(profile.properties), *nodes, *SIZED}
+
+
+def _value(profile: Profile, key: str) -> str:
+    """Return what a profile sets, in words where that is another value for each node or job."""
+    if any(key in rows for rows in profile.per_node.values()):
+        return _EACH_NODES
+    if profile.small_daemons and key in SIZED and key not in profile.settings:
+        return _EACH_JOBS
+    return all_properties(profile.properties).get(key, "")
 
 
 def matrix_of(

@@ -32,6 +32,8 @@ from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
+from boardcluster.factors import FACTORS
+from boardcluster.records import ClusterSpec
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.profile import own_parts
 from boardcluster.services.settings import by_file, merge_files
@@ -116,7 +118,7 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     planned = plan_tuning(order, declared, tuning_id="dry-run", cache=cache, follow=follow)
     with Store.open(home, read_only=True) as store:
-        took = _typical_seconds(store, planned)
+        took = _typical_seconds(store, planned, declared)
     request = planned.request
     pairs = None if took is None else proof_seconds(took, request.pairs)
     budget_seconds = request.budget_seconds
@@ -157,7 +159,6 @@ def run_tuning(
         CapacityError: the driver's disk is full.
     """
     require_optuna()
-    _check_out(order.out)
     with driver_lock(home, doing="tune"):  # 1
         declared = read_declared(home)
         with Store.open(home) as store, follow.following():
@@ -165,9 +166,11 @@ def run_tuning(
             planned = plan_tuning(
                 order, declared, tuning_id=new_campaign_id(), cache=cache, follow=follow
             )
-            record = _found_record(home, order, planned, _typical_seconds(store, planned))  # 2
+            took = _typical_seconds(store, planned, declared)
+            record = _found_record(home, order, planned, took)  # 2
             if record.end is not None and not _can_be_judged(record, order):
                 return _outcome(record, None)
+            _check_out(order.out)
             budget_seconds = order.budget_seconds or record.budget_seconds
             seen = each_health_once(follow)
             with VariantSwitcher(  # 7
@@ -219,32 +222,38 @@ def _telling_how_to_go_on() -> Iterator[None]:
         raise
 
 
-def _typical_seconds(store: Store, planned: TunePlan) -> float | None:
+def _typical_seconds(store: Store, planned: TunePlan, declared: ClusterSpec) -> float | None:
     """Return what a run of the base at the whole size took before, on average; None if none was.
 
     In seconds of this machine, as the budget is.
     """
     request = planned.request
-    like = (request.target, request.engine, request.size_bytes, request.base, planned.workers)
+    base = {
+        "workload": request.target,
+        "engine": request.engine,
+        "profile": request.base,
+        "size_bytes": request.size_bytes,
+        "workers": planned.workers,
+        "input": request.input,
+        "parameters": request.parameters,
+        "settings": declared.settings,
+    }
     took = [
         row.measurement.duration_seconds * row.measurement.dilation
         for row in store.results()
         if row.measurement
-        and not row.trial.settings
-        and like
-        == (
-            row.trial.workload,
-            row.trial.engine,
-            row.trial.size_bytes,
-            row.trial.profile,
-            row.trial.workers,
-        )
+        and all(one.level(row.trial) == base.get(one.name, one.empty) for one in FACTORS)
     ]
     return math.fsum(took) / len(took) if took else None
 
 
 def _refuse_small_budget(
-    budget_seconds: float, run_seconds: float, pairs: int, *, go_on: str
+    budget_seconds: float,
+    run_seconds: float,
+    pairs: int,
+    *,
+    go_on: str,
+    looks_seconds: float = 0.0,
 ) -> None:
     """Refuse a budget that is too small for one proof.
 
@@ -252,17 +261,22 @@ def _refuse_small_budget(
         UsageError: with the arithmetic.
     """
     proof = proof_seconds(run_seconds, pairs)
-    needed = run_seconds + proof + run_seconds
+    needed = run_seconds + looks_seconds + proof + run_seconds
     if budget_seconds >= needed:
         return
-    minutes = int(needed // 60) + 1
+    looks = f", at smaller sizes {format_seconds(looks_seconds)}" if looks_seconds else ""
     raise UsageError(
         f"a budget of {format_seconds(budget_seconds)} is too small for one proof: the base takes"
-        f" {format_seconds(run_seconds)}, {pairs} pairs of two such runs with a tenth to spare"
-        f" {format_seconds(proof)}, and one run to try something; together"
+        f" {format_seconds(run_seconds)}{looks}, {pairs} pairs of two such runs with a tenth to"
+        f" spare {format_seconds(proof)}, and one run to try something; together"
         f" {format_seconds(needed)}",
-        hint=f"allow --budget {minutes}min{go_on}, or a smaller --size",
+        hint=f"allow --budget {_whole_minutes(needed)}min{go_on}, or a smaller --size",
     )
+
+
+def _whole_minutes(seconds: float) -> int:
+    """Return a budget in minutes that is larger than that."""
+    return int(seconds // 60) + 1
 
 
 def _found_record(
@@ -272,8 +286,8 @@ def _found_record(
 
     Raises:
         UsageError: an unfinished one is in the way, there is none to resume, the cluster has
-            changed since, a seed or number of pairs is not the one it was begun with, or a budget
-            is too small by what runs took before.
+            changed since, a seed or number of pairs is not the one it was begun with, a budget
+            is too small by what runs took before, or the profile could not be written.
     """
     request = planned.request
     same = [row for row in read_records(home) if row.request.key == request.key]
@@ -288,6 +302,7 @@ def _found_record(
     ):
         if typical_seconds is not None:
             _refuse_small_budget(request.budget_seconds, typical_seconds, request.pairs, go_on="")
+        _check_out(order.out)  # a record that nothing can come of would be in the next one's way
         return begin_record(home, request)
     if order.start is Start.BEGIN:
         raise UsageError(
@@ -366,8 +381,13 @@ class _Life:
         while record.proof is None:
             standing = Standing(record)
             if standing.rungs:
-                seconds, pairs = standing.wall_seconds(0), record.request.pairs
-                _refuse_small_budget(budget_seconds, seconds, pairs, go_on=again)
+                _refuse_small_budget(
+                    budget_seconds,
+                    standing.wall_seconds(0),
+                    record.request.pairs,
+                    go_on=again,
+                    looks_seconds=standing.looks_seconds,
+                )
             found = next_step(record, field, spent_seconds=self._spent_seconds())
             self._rule_out(found.ruled_out)
             if found.end is SearchEnd.FAILING:
@@ -381,7 +401,7 @@ class _Life:
         return record.proof.reason or str(SearchEnd.BUDGET)
 
     def _rule_out(self, rows: Sequence[RuledOut]) -> None:
-        """Note what cannot run, each reason of the space once."""
+        """Note what is left out, each reason of the space once."""
         for row in rows:
             if row.what.startswith("draw ") or row.reason not in self._excluded:
                 self._record.add(row)
@@ -393,13 +413,11 @@ class _Life:
             record.add(candidate)
         size_bytes = sizes_of(record.request.size_bytes)[step.rung]
         size = f" on {format_bytes(size_bytes)}" if size_bytes else ""
-        searched = candidate.origin == "search"
-        words = f"point {candidate.id}" if searched else f"the {candidate.origin}"
-        name, times = standing.incumbent
+        name, times, _ = standing.incumbent
         left = record.budget_seconds - self._spent_seconds()
         best = "" if name == BASE else f"; best so far {times:.2f} times the base"
         self._follow.line(
-            f"run {len(record.runs) + 1} ({step.purpose}){size}: {words}{best};"
+            f"run {len(record.runs) + 1} ({step.purpose}){size}: {_named(candidate)}{best};"
             f" {format_seconds(max(0.0, left))} left"
         )
         ran = self._runs.run(candidate, size_bytes, step.limit_seconds)
@@ -416,10 +434,16 @@ class _Life:
         self._follow.line(f"run {len(record.runs)}: {ran.outcome}{took}")
 
     def prove(self, reason: str, order: TuneOrder) -> TuneOutcome:
-        """Prove the best against the base, and write the profile if it takes less."""
-        record = self._record
-        best = record.proof.candidate if record.proof else Standing(record).best
+        """Prove the best against the base, and write the profile if it takes less.
+
+        Raises:
+            UsageError: nothing ran at the whole size, though something looked better at another.
+            RunError: runs of the pairs were lost.
+        """
+        record, standing = self._record, Standing(self._record)
+        best = record.proof.candidate if record.proof else standing.best
         if best is None:
+            _refuse_untried(record, standing)
             words = (
                 f"nothing was faster than {record.request.base}: {reason}; no profile is written"
             )
@@ -466,6 +490,31 @@ class _Life:
         with replacing(path) as temporary:
             temporary.write_text(text)
         return path
+
+
+def _named(candidate: Candidate) -> str:
+    """Return what a candidate is called."""
+    searched = candidate.origin == "search"
+    return f"point {candidate.id}" if searched else f"the {candidate.origin}"
+
+
+def _refuse_untried(record: TuningRecord, standing: Standing) -> None:
+    """Refuse to end where what looked better could not be tried at the whole size.
+
+    Raises:
+        UsageError: names it, and a budget that has room for it.
+    """
+    name, _, rung = standing.incumbent
+    if name == BASE or standing.ranking(0):
+        return
+    seconds = standing.wall_seconds(0)
+    needed = record.spent_seconds + seconds + proof_seconds(seconds, record.request.pairs)
+    size = format_bytes(sizes_of(record.request.size_bytes)[rung])
+    raise UsageError(
+        f"{_named(record.candidates[name])} looked better at {size}, but the budget has no room for"
+        f" a run of the whole, which takes {format_seconds(seconds)}, before the proof",
+        hint=f"allow --budget {_whole_minutes(needed)}min --continue",
+    )
 
 
 def _can_be_judged(record: TuningRecord, order: TuneOrder) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -131,9 +131,9 @@ class TunePlan:
     workers: int
     """Number of workers."""
     space: tuple[Dimension, ...]
-    """The settings, without what cannot run."""
+    """The settings, without what cannot run or would have no effect."""
     ruled_out: tuple[RuledOut, ...]
-    """What cannot run, and why."""
+    """What is left out, and why."""
     known: tuple[Candidate, ...]
     """What other profiles set."""
     refusal_of: Callable[[Mapping[str, str]], str]
@@ -163,9 +163,9 @@ def plan_tuning(
         return built.spark_refusal if request.engine is Engine.SPARK else ""
 
     workload = "submit" if order.is_program else request.target
-    space, out = narrowed(
-        dimensions(spec, request.engine, workload, cores=real_cores(spec)), refusal_of
-    )
+    rows = dimensions(spec, request.engine, workload, cores=real_cores(spec))
+    free, fixed = _not_fixed(rows, declared.settings)
+    space, out = narrowed(free, refusal_of)
     texts = _Texts(spec, request)
     base = texts.of(profile)
     known, unfit = _known(texts, profile, base, space, refusal_of)
@@ -173,11 +173,26 @@ def plan_tuning(
         request=request,
         workers=len(spec.workers),
         space=space,
-        ruled_out=(*out, *unfit),
+        ruled_out=(*fixed, *out, *unfit),
         known=known,
         refusal_of=refusal_of,
         base_params=params_of(space, base),
     )
+
+
+def _not_fixed(
+    rows: Sequence[Dimension], fixed: Mapping[str, str]
+) -> tuple[tuple[Dimension, ...], tuple[RuledOut, ...]]:
+    """Leave out what ``[settings]`` of the cluster sets: a tuned profile could not change it."""
+    kept, out = [], []
+    for row in rows:
+        own = next((key for key in row.tunable.properties if key in fixed), "")
+        if own:
+            reason = f"[settings] of cluster.toml sets {own}, which overrides a profile"
+            out.append(RuledOut(what=row.name, reason=reason))
+        else:
+            kept.append(row)
+    return tuple(kept), tuple(out)
 
 
 def checked_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -211,7 +226,7 @@ def _request(
         )
     base = order.base or declared.profile
     if base.endswith(".toml"):
-        base = str(Path(base).absolute())
+        base = str(Path(base).resolve())  # as the cluster's own, which must be equal
     size_bytes, parameters = 0, dict(order.parameters)
     if not order.is_program:
         checked = single_workload(

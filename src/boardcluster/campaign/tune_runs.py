@@ -179,13 +179,11 @@ class WorkloadRuns:
         self._request = request
         self._texts = prepared_texts(tools.cache, tools.follow.progress)
         self._counts: dict[tuple[str, int], int] = {}
-        self._position = 0
 
     def count(self, candidate: str, size_bytes: int) -> None:
         """Count a run of an earlier sitting."""
         key = (candidate, size_bytes)
         self._counts[key] = self._counts.get(key, 0) + 1
-        self._position += 1
 
     def _spec(self, settings: Mapping[str, str], size_bytes: int, runs: int) -> CampaignSpec:
         request = self._request
@@ -204,23 +202,21 @@ class WorkloadRuns:
         return replace(spec, name=f"tune-{request.target}-{request.engine}", matrices=matrices)
 
     def trial(self, candidate: Candidate, size_bytes: int) -> Trial:
-        """Return a candidate's next trial at a size."""
+        """Return a candidate's next trial at a size; its place is given when it is stored."""
         repetition = self._counts.get((candidate.id, size_bytes), 0) + 1
         planned = plan(
             self._spec(candidate.settings, size_bytes, repetition),
             self._tools.declared,
             campaign_id=self._request.id,
         )
-        found = next(row for row in planned if row.repetition == repetition)
-        return replace(found, position=self._position)
+        return next(row for row in planned if row.repetition == repetition)
 
     def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run a candidate once; a limit stops it."""
         tools = self._tools
-        trial = self.trial(candidate, size_bytes)
+        done = self._stored(self.trial(candidate, size_bytes))
+        trial = done.trial
         self.count(candidate.id, size_bytes)
-        stored = {row.trial.id: row for row in self._stored(trial)}
-        done = stored[trial.id]
         if done.attempt is not None and done.attempt.state is AttemptState.OK:
             # The driver was killed after the run and before it could be noted.
             return _as_run(
@@ -250,15 +246,21 @@ class WorkloadRuns:
             self._request, attempt, found, limit_seconds=limit_seconds, wall_seconds=took
         )
 
-    def _stored(self, trial: Trial) -> Sequence[Result]:
-        """Have a trial in the plan of the search's campaign; return all of the campaign."""
-        store = self._tools.store
-        if not any(row.id == self._request.id for row in store.campaigns()):
+    def _stored(self, trial: Trial) -> Result:
+        """Have a trial in the plan of the search's campaign, and return it as it is there.
+
+        It comes behind all that was planned, also behind what was interrupted and is not due now.
+        """
+        store, campaign_id = self._tools.store, self._request.id
+        if not any(row.id == campaign_id for row in store.campaigns()):
             spec = self._spec({}, trial.size_bytes, 1)
-            self._begin(spec, [trial], self._request.id)
-        elif all(row.id != trial.id for row in store.trials(self._request.id)):
-            store.add_trials(self._request.id, [trial])
-        return store.results(self._request.id)
+            self._begin(spec, [replace(trial, position=0)], campaign_id)
+        else:
+            planned = store.trials(campaign_id)
+            if all(row.id != trial.id for row in planned):
+                place = 1 + max((row.position for row in planned), default=-1)
+                store.add_trials(campaign_id, [replace(trial, position=place)])
+        return next(row for row in store.results(campaign_id) if row.trial.id == trial.id)
 
     def _begin(self, spec: CampaignSpec, trials: Sequence[Trial], campaign_id: str) -> None:
         campaign = new_campaign(

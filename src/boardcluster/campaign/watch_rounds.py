@@ -297,10 +297,11 @@ def notify_program(text: str) -> str:
 
 
 def notify_once(home: Path, standing: WatchStanding, command: Sequence[str]) -> str:
-    """Tell of cells that left their limits and of which no notice has told; say why that failed.
+    """Tell of cells of which no notice has told; say why that failed.
 
-    What was told is kept in the watch's record, with the round in which the cell left its limits.
-    So a notice that could not be sent, or whose round ended in an error, is sent after the next.
+    Those are cells that left their limits, and cells of which no run counts any more. What was told
+    is kept in the watch's record, with the round in which that began. So a notice that could not be
+    sent, or whose round ended in an error, is sent after the next.
 
     Args:
         home: folder of the cluster.
@@ -310,12 +311,13 @@ def notify_once(home: Path, standing: WatchStanding, command: Sequence[str]) -> 
     record = read_watch(home, standing.name)
     if record is None or not command:
         return ""
-    out = {f"{row.chart.left_in} {row.name}" for row in standing.out}
-    told = out & set(record.told)
+    due = {f"{row.chart.left_in} {row.name}" for row in standing.out}
+    due |= {f"{row.chart.silent_in} {row.name}" for row in standing.silent}
+    told = due & set(record.told)
     failure = ""
-    if out - told:
+    if due - told:
         failure = _notify(standing, command)
-        told = told if failure else out
+        told = told if failure else due
     if told != set(record.told):
         with writing(home):
             write_watch(home, replace(record, told=tuple(sorted(told))))

@@ -62,7 +62,7 @@ def _print_ruled_out(rows: tuple[RuledOut, ...]) -> None:
             "ruled out": lambda row: row.what,
             "because": lambda row: row.reason,
         }
-        print_columns(f"{len(rows)} cannot run", columns, rows)
+        print_columns(f"{len(rows)} left out", columns, rows)
 
 
 def print_tuning(summary: TuningSummary) -> None:

@@ -34,8 +34,8 @@ class RoundOptions:
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="Run this command when a cell leaves its limits, without a shell, with one "
-            "sentence as its last argument.",
+            help="Run this command when a cell leaves its limits or none of its runs counts, "
+            "without a shell, with one sentence as its last argument.",
         ),
     ] = None
     timer: Annotated[

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from boardcluster.analysis.cells import Cell, security_of, summarise
+from boardcluster.analysis.cells import security_of, summarise
 from boardcluster.analysis.cells import settings as level_words
 from boardcluster.analysis.control_chart import (
     ChangePoint,
@@ -19,8 +20,8 @@ from boardcluster.analysis.inference import find_drift, observe_values
 from boardcluster.analysis.watched import WatchedCell, WatchStanding
 from boardcluster.analysis.what_changed import RoundFacts, what_changed
 from boardcluster.errors import EmptySelectionError, StoreError
-from boardcluster.factors import FACTORS
-from boardcluster.records import Campaign, MasterPlacement, Result
+from boardcluster.factors import FACTORS, levels
+from boardcluster.records import Campaign, MasterPlacement, Result, Trial
 from boardcluster.report.watch_words import cell_words, silent_words
 from boardcluster.store import Store
 from boardcluster.store.watches import WatchRecord, read_watch, watch_files
@@ -29,6 +30,22 @@ from boardcluster.units import format_bytes
 __all__ = ["watch_standing", "watch_standings"]
 
 _SAID_APART = ("profile", "workers")
+_SHORTENED = ("profile", "size_bytes", "input")
+"""Factors that the words of a cell shorten: to the name of a file, or to three digits."""
+
+_OF_THE_CLUSTER: Mapping[str, Any] = {
+    "profile": "",
+    "workers": 0,
+    "master": MasterPlacement.DECLARED,
+}
+"""Factors that are the cluster's where the file does not name them, and what stands for that."""
+
+_Key: TypeAlias = "tuple[object, ...]"
+"""What tells a cell from others: all that the file says of it."""
+
+_Round: TypeAlias = "Mapping[_Key, Sequence[Result]]"
+"""The runs of a round that count, by cell."""
+
 _LOOKED_AT = 20
 """So many rounds before a change, and after it, are looked at for what changed."""
 
@@ -83,8 +100,7 @@ def _standing(store: Store, record: WatchRecord) -> WatchStanding:
     found = [_cells(rows, record, tainted=record.tainted) for rows in results]
     # Why none of the last round's runs counts, where none does.
     disturbed = _cells(results[-1], record, tainted=True) if results else {}
-    known = [*found, disturbed]
-    names = tuple(dict.fromkeys(name for cells in known for name in sorted(cells)))
+    names = _names([*found, disturbed], record)
     return WatchStanding(
         name=record.name,
         file=record.file,
@@ -95,48 +111,83 @@ def _standing(store: Store, record: WatchRecord) -> WatchStanding:
                 store,
                 record,
                 name,
-                [(row, cells.get(name)) for row, cells in zip(rounds, found, strict=True)],
+                [(row, cells.get(key, ())) for row, cells in zip(rounds, found, strict=True)],
                 count=len(names),
-                disturbed=disturbed.get(name),
+                disturbed=disturbed.get(key, ()),
             )
-            for name in names
+            for key, name in names.items()
         ),
     )
 
 
-def _cells(results: Sequence[Result], record: WatchRecord, *, tainted: bool) -> dict[str, Cell]:
-    """Return the cells of a round, by name."""
-    return {_cell_name(cell, record): cell for cell in summarise(results, tainted=tainted)}
+def _cells(results: Sequence[Result], record: WatchRecord, *, tainted: bool) -> _Round:
+    """Return the cells of a round. What the cluster changed in mid-round makes none of its own."""
+    found: dict[_Key, list[Result]] = {}
+    for cell in summarise(results, tainted=tainted):
+        key = (security_of(cell.results[0]), *levels(_of_file(cell.trial, record)))
+        found.setdefault(key, []).extend(cell.results)
+    return {key: sorted(runs, key=_began_utc) for key, runs in found.items()}
 
 
-def _cell_name(cell: Cell, record: WatchRecord) -> str:
-    """Name a cell by what the file says of it, so that the cluster may change under it."""
-    trial = cell.trial
-    size = [format_bytes(cell.size_bytes)] if cell.size_bytes else []
-    own = [row for row in FACTORS if row.name in _SAID_APART and row.name in record.factors]
-    if "master" not in record.factors:
-        trial = replace(trial, master=MasterPlacement.DECLARED)
+def _began_utc(run: Result) -> str:
+    return run.attempt.started_utc if run.attempt else ""
+
+
+def _of_file(trial: Trial, record: WatchRecord) -> Trial:
+    """Return a trial with what the file says of it alone: the cluster may change under a chart."""
     settings = {key: row for key, row in trial.settings.items() if key in record.settings}
-    other = level_words(replace(trial, settings=settings), security=security_of(cell.results[0]))
+    other = {name: row for name, row in _OF_THE_CLUSTER.items() if name not in record.factors}
+    return replace(trial, settings=settings, **other)
+
+
+def _names(rounds: Sequence[_Round], record: WatchRecord) -> dict[_Key, str]:
+    """Name the cells of all rounds, in the order in which they came; no two have one name."""
+    firsts = {key: runs[0] for cells in rounds for key, runs in cells.items()}
+    trials = {key: _of_file(run.trial, record) for key, run in firsts.items()}
+    alike: dict[str, list[_Key]] = {}
+    for key, run in firsts.items():
+        alike.setdefault(_cell_name(trials[key], run, record), []).append(key)
+    names = {
+        key: ", ".join(filter(None, [words, _exactly(trials[key], [trials[one] for one in keys])]))
+        for words, keys in alike.items()
+        for key in keys
+    }
+    return {key: names[key] for cells in rounds for key in sorted(cells, key=names.__getitem__)}
+
+
+def _cell_name(trial: Trial, run: Result, record: WatchRecord) -> str:
+    """Name a cell by what the file says of it."""
+    size = [format_bytes(trial.size_bytes)] if trial.size_bytes else []
+    own = [row for row in FACTORS if row.name in _SAID_APART and row.name in record.factors]
     said = [row.words(row.level(trial)) for row in own]
-    parts = [f"{cell.workload} on {cell.engine}", *size, *said, other]
+    other = level_words(trial, security=security_of(run))
+    parts = [f"{trial.workload} on {trial.engine}", *size, *said, other]
     return ", ".join(part for part in parts if part)
+
+
+def _exactly(trial: Trial, alike: Sequence[Trial]) -> str:
+    """Say in full what tells a cell from those that short words name alike; empty for one alone."""
+    return ", ".join(
+        f"{row.label} {row.level(trial)} {row.unit}".strip()
+        for row in FACTORS
+        if row.name in _SHORTENED and len({row.level(one) for one in alike}) > 1
+    )
 
 
 def _watched(
     store: Store,
     record: WatchRecord,
     name: str,
-    rounds: Sequence[tuple[Campaign, Cell | None]],
+    rounds: Sequence[tuple[Campaign, Sequence[Result]]],
     *,
     count: int,
-    disturbed: Cell | None,
+    disturbed: Sequence[Result],
 ) -> WatchedCell:
-    values = [_value(campaign, cell) for campaign, cell in rounds]
+    values = [_value(campaign, runs) for campaign, runs in rounds]
     chart = control_chart(values, baseline=record.baseline, cells=count)
     changed: tuple[str, ...] = ()
     if chart.change is not None:
-        changed = _changed(store, record, chart.change, [cell for _, cell in rounds])
+        changed = _changed(store, record, chart.change, [runs for _, runs in rounds])
     silent = silent_words(chart, _reasons(disturbed))
     said = cell_words(name, chart, changed)
     return WatchedCell(
@@ -149,23 +200,20 @@ def _watched(
     )
 
 
-def _reasons(cell: Cell | None) -> list[str]:
+def _reasons(runs: Sequence[Result]) -> list[str]:
     """Why runs of a cell were too disturbed."""
-    measured = [row.measurement for row in cell.results] if cell else []
+    measured = [row.measurement for row in runs]
     return [why for found in measured if found for why in found.verdict_reasons]
 
 
-def _value(campaign: Campaign, cell: Cell | None) -> RoundValue:
+def _value(campaign: Campaign, runs: Sequence[Result]) -> RoundValue:
     """What a cell took in one round, the runs of which count alike."""
-    seconds = None
-    if cell is not None:
-        logs = [math.log(row) for row in cell.durations_seconds]
-        seconds = math.exp(math.fsum(logs) / len(logs))
+    logs = [math.log(row.measurement.duration_seconds) for row in runs if row.measurement]
     return RoundValue(
         round=campaign.id,
         started_utc=campaign.created_utc,
-        seconds=seconds,
-        runs=cell.count if cell else 0,
+        seconds=math.exp(math.fsum(logs) / len(logs)) if logs else None,
+        runs=len(logs),
     )
 
 
@@ -183,23 +231,23 @@ def _drifts(chart: ControlChart) -> bool:
 
 
 def _changed(
-    store: Store, record: WatchRecord, change: ChangePoint, cells: Sequence[Cell | None]
+    store: Store, record: WatchRecord, change: ChangePoint, rounds: Sequence[Sequence[Result]]
 ) -> tuple[str, ...]:
     """Compare what the cell ran on before and after its change."""
-    before = [cell for cell in cells[: change.before] if cell is not None][-_LOOKED_AT:]
-    after = [cell for cell in cells[change.after - 1 :] if cell is not None][:_LOOKED_AT]
-    facts = [[_facts(store, record, cell) for cell in side] for side in (before, after)]
+    before = [runs for runs in rounds[: change.before] if runs][-_LOOKED_AT:]
+    after = [runs for runs in rounds[change.after - 1 :] if runs][:_LOOKED_AT]
+    facts = [[_facts(store, record, runs) for runs in side] for side in (before, after)]
     return what_changed(*facts)
 
 
-def _facts(store: Store, record: WatchRecord, cell: Cell) -> RoundFacts:
-    last = cell.results[-1]
+def _facts(store: Store, record: WatchRecord, runs: Sequence[Result]) -> RoundFacts:
+    last = runs[-1]
     if last.attempt is None:
         raise ValueError("a run of a cell has an attempt")
     return RoundFacts(
         fingerprint=last.attempt.fingerprint,
         levels=_levels(last, record),
-        numbers=_numbers(store, cell),
+        numbers=_numbers(store, runs),
     )
 
 
@@ -215,10 +263,10 @@ def _levels(result: Result, record: WatchRecord) -> Mapping[str, str]:
     return found | own
 
 
-def _numbers(store: Store, cell: Cell) -> dict[str, float]:
+def _numbers(store: Store, runs: Sequence[Result]) -> dict[str, float]:
     """What is known of heat, clocks and other work, over the runs of a cell in a round."""
     found: dict[str, list[float]] = {}
-    for row in cell.results:
+    for row in runs:
         measured = row.measurement
         if measured is None or row.attempt is None:
             continue

@@ -28,7 +28,16 @@ from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.profile import Profile
 from boardcluster.services.settings import memory_mib
 
-__all__ = ["JobSizing", "real_cores", "size_job"]
+__all__ = ["SIZED", "JobSizing", "real_cores", "size_job"]
+
+SIZED = (
+    "dfs.blocksize",
+    "mapreduce.job.maps",
+    "mapreduce.job.reduces",
+    "spark.executor.cores",
+    "spark.executor.instances",
+)
+"""The properties that the rule sets, unless they were set on top of the profile."""
 
 _MIB = 1 << 20
 _BLOCK_LEAST = 16 * _MIB

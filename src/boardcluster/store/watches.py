@@ -39,8 +39,9 @@ class WatchRecord:
     tainted: bool = False
     """Whether runs that were too disturbed count, too."""
     told: tuple[str, ...] = ()
-    """What notices have told of: the id of the round in which a cell left its limits, a space, and
-    the name of the cell. So one that came back and left again is told of again, whoever looked."""
+    """What notices have told of: the id of the round in which a cell left its limits or since which
+    no run of it counts, a space, and the name of the cell. So one that came back and left again is
+    told of again, whoever looked."""
 
 
 def _path(home: Path, name: str) -> Path:

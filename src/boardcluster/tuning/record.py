@@ -5,7 +5,7 @@ run under way. A last line that was torn by it is left out, and cut off before t
 
     begin       what was asked for; the first line
     sitting     a driver begins or goes on
-    ruled_out   what cannot run, with the reason
+    ruled_out   what is left out, with the reason
     candidate   settings that will be tried
     run         one run of a candidate, and what it came to
     proof       the campaign that proves the best, and how many pairs
@@ -252,7 +252,7 @@ class TuningRecord:
     Attributes:
         request: what was asked for.
         sittings: how often a driver began or went on, and when.
-        ruled_out: what cannot run.
+        ruled_out: what is left out.
         candidates: what was tried, by id.
         runs: every run in order.
         proof: how the best is proved; None before that.

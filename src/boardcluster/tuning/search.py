@@ -9,9 +9,11 @@ same size, so that sizes and moods of the machine cancel.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from boardcluster.tuning.record import (
     BASE,
@@ -55,6 +57,8 @@ _LIMIT_TIMES = 2.0
 _LIMIT_LEAST_SECONDS = 20.0
 _FAILURES_MOST = 4
 """So many failures one after the other stop the search."""
+_LOST_MOST = 2
+"""A candidate of which so many runs at a size were lost counts as failed there."""
 _RESERVE = 1.1
 """What a pair may take more than two runs of the base."""
 _PAIRS_MOST = 10
@@ -98,6 +102,10 @@ class SearchStep:
     """What was drawn on the way and cannot run."""
 
 
+_Run: TypeAlias = "tuple[Candidate, int, Purpose]"
+"""What runs, at which size, and why."""
+
+
 def sizes_of(size_bytes: int) -> tuple[int, ...]:
     """Return the sizes to try points at, the whole first."""
     smaller = (size_bytes // part // 1000 * 1000 for part in _FRACTIONS)  # tera's rows have 100 B
@@ -119,6 +127,21 @@ def proof_pairs(record: TuningRecord, spent_seconds: float) -> int:
     return max(record.request.pairs, min(_PAIRS_MOST, possible))
 
 
+def _telling(record: TuningRecord) -> list[TrialRecord]:
+    """Return the runs that say something of their candidate.
+
+    One that a node, disk or host lost is made again; if that is lost as well, it may be because of
+    the candidate.
+    """
+    bad = Outcome.INVALID
+    lost = Counter((run.candidate, run.rung) for run in record.runs if run.outcome is bad)
+    return [
+        run
+        for run in record.runs
+        if run.outcome is not bad or lost[run.candidate, run.rung] >= _LOST_MOST
+    ]
+
+
 class Standing:
     """What the runs say so far.
 
@@ -131,7 +154,7 @@ class Standing:
         self._base: dict[int, list[TrialRecord]] = {}
         self._runs: dict[tuple[str, int], list[TrialRecord]] = {}
         self._scores: dict[tuple[str, int], float] = {}
-        for run in record.runs:
+        for run in _telling(record):
             self._runs.setdefault((run.candidate, run.rung), []).append(run)
             if run.candidate == BASE and run.outcome is Outcome.OK and run.value > 0:
                 self._base.setdefault(run.rung, []).append(run)
@@ -158,15 +181,25 @@ class Standing:
         return None
 
     def wall_seconds(self, rung: int) -> float:
-        """Return what a run of the base takes at a size with all around it, as the budget counts.
+        """Return what a run of the base takes at a size, with all around it, of the budget."""
+        jobs = [run.seconds * run.dilation for run in self._base[rung]]
+        return math.fsum(jobs) / len(jobs) + self._around_seconds
 
-        The first run at a size also makes the input; so the least of what is around any run counts.
-        """
-        runs = self._base[rung]
-        jobs = [run.seconds * run.dilation for run in runs]
+    def longest_seconds(self, rung: int) -> float:
+        """Return the same of a candidate's run that is stopped: none takes more."""
+        return self._limit_seconds(rung) * self._base[rung][0].dilation + self._around_seconds
+
+    @property
+    def looks_seconds(self) -> float:
+        """What the first looks at the base at smaller sizes took of the budget."""
+        looks = [run for run in self._record.runs if run.purpose is Purpose.BASE and run.rung > 0]
+        return math.fsum(run.wall_seconds for run in looks)
+
+    @property
+    def _around_seconds(self) -> float:
+        """The least of what is around any run: the first one at a size also makes the input."""
         known = [run for run in self._record.runs if run.seconds]
-        around = min(run.wall_seconds - run.seconds * run.dilation for run in known)
-        return math.fsum(jobs) / len(jobs) + max(0.0, around)
+        return max(0.0, min(run.wall_seconds - run.seconds * run.dilation for run in known))
 
     def level(self, spent_seconds: float) -> float:
         """Return the logarithm of how slow the machine is, against its first look.
@@ -220,13 +253,13 @@ class Standing:
         return found[0][1] if found and found[0][0] < 0 else None
 
     @property
-    def incumbent(self) -> tuple[str, float]:
-        """The best so far, at the largest size that has any, and its times of the base."""
+    def incumbent(self) -> tuple[str, float, int]:
+        """The best at the largest size that has any, its times of the base, and that size."""
         for rung in reversed(self.rungs):
             found = self.ranking(rung)
             if found and found[0][0] < 0:
-                return found[0][1], math.exp(found[0][0])
-        return BASE, 1.0
+                return found[0][1], math.exp(found[0][0]), rung
+        return BASE, 1.0, 0
 
     def tried(self) -> tuple[Tried, ...]:
         """Return every candidate as the sampler takes it."""
@@ -241,8 +274,9 @@ class Standing:
 
     def limit_seconds(self, candidate: str, rung: int) -> float | None:
         """Return when a run is stopped, as it cannot be the best any more; never for the base."""
-        if candidate == BASE:
-            return None
+        return None if candidate == BASE else self._limit_seconds(rung)
+
+    def _limit_seconds(self, rung: int) -> float:
         now = self.level(self._record.spent_seconds)
         took = [
             run.seconds * math.exp(now - self.level(run.spent_seconds))
@@ -269,10 +303,13 @@ class SearchField:
 def next_step(record: TuningRecord, field: SearchField, *, spent_seconds: float) -> SearchStep:
     """Say what to run next.
 
-    1. The base at the whole size, then at the smaller ones as long as that saves time.
+    1. The base at the whole size, then at the smaller ones as long as that saves time and leaves
+       room for a run of the whole.
     2. What other profiles set, at the smallest size.
     3. Every six runs the base again there (drift), and the best again.
     4. Whatever deserves the next larger size; else a new point.
+    5. Instead, while nothing is better at the whole size: what looks best, before there is no room
+       or no point left.
 
     Args:
         record: what was measured.
@@ -282,27 +319,52 @@ def next_step(record: TuningRecord, field: SearchField, *, spent_seconds: float)
     if cause := _failing(record):
         return SearchStep(end=SearchEnd.FAILING, cause=cause)
     standing = Standing(record)
-    if (rung := standing.next_base) is not None:
-        base = record.candidates[BASE]
-        step = Step(candidate=base, rung=rung, purpose=Purpose.BASE, limit_seconds=None)
-        return SearchStep(step=step)
+    rung = standing.next_base
+    if rung == 0:
+        return _look(record, 0)
+    whole_seconds = standing.wall_seconds(0)
+    reserved = proof_seconds(whole_seconds, record.request.pairs)
+    left_seconds = record.budget_seconds - spent_seconds - reserved
+    # A look at a smaller size takes less than one at the next larger one.
+    if rung is not None and left_seconds >= whole_seconds + standing.wall_seconds(rung - 1):
+        return _look(record, rung)
     if len(record.runs) >= _RUNS_MOST:
         return SearchStep(end=SearchEnd.EXHAUSTED)
-    reserved = proof_seconds(standing.wall_seconds(0), record.request.pairs)
-    left_seconds = record.budget_seconds - spent_seconds - reserved
-    out: tuple[RuledOut, ...] = ()
-    found = _planned(record, standing, field) or _deserved(record, standing, left_seconds)
+    found, out = _chosen(record, standing, field, left_seconds)
     if found is None:
-        drawn, out = _drawn(record, standing, field)
-        if drawn is None:
-            return SearchStep(end=SearchEnd.EXHAUSTED, ruled_out=out)
-        found = (drawn, standing.rungs[0], Purpose.NEW)
+        return SearchStep(end=SearchEnd.EXHAUSTED, ruled_out=out)
     candidate, rung, purpose = found
     if standing.wall_seconds(rung) > left_seconds:
         return SearchStep(end=SearchEnd.BUDGET, ruled_out=out)
     limit = standing.limit_seconds(candidate.id, rung)
     step = Step(candidate=candidate, rung=rung, purpose=purpose, limit_seconds=limit)
     return SearchStep(step=step, ruled_out=out)
+
+
+def _look(record: TuningRecord, rung: int) -> SearchStep:
+    """Return the first run of the base at a size."""
+    base = record.candidates[BASE]
+    step = Step(candidate=base, rung=rung, purpose=Purpose.BASE, limit_seconds=None)
+    return SearchStep(step=step)
+
+
+def _chosen(
+    record: TuningRecord, standing: Standing, field: SearchField, left_seconds: float
+) -> tuple[_Run | None, tuple[RuledOut, ...]]:
+    """Return the run of a candidate that comes next, and what was drawn and cannot run."""
+    out: tuple[RuledOut, ...] = ()
+    unproven = standing.best is None
+    found = _planned(record, standing, field) or _deserved(record, standing)
+    rung = found[1] if found else standing.rungs[0]
+    if unproven and left_seconds < standing.longest_seconds(rung) + standing.wall_seconds(0):
+        found = _untried(record, standing) or found
+    if found is None:
+        drawn, out = _drawn(record, standing, field)
+        if drawn is not None:
+            found = (drawn, rung, Purpose.NEW)
+        elif unproven:
+            found = _untried(record, standing)
+    return found, out
 
 
 def _failing(record: TuningRecord) -> str:
@@ -315,12 +377,10 @@ def _failing(record: TuningRecord) -> str:
     return ""
 
 
-def _planned(
-    record: TuningRecord, standing: Standing, field: SearchField
-) -> tuple[Candidate, int, Purpose] | None:
+def _planned(record: TuningRecord, standing: Standing, field: SearchField) -> _Run | None:
     """Return what is due in any case: what was interrupted, what others set, looks at drift."""
     smallest = standing.rungs[0]
-    ran = {row.candidate for row in record.runs}
+    ran = {row.candidate for row in _telling(record)}
     for candidate in (*record.candidates.values(), *field.known):
         if candidate.id not in ran:
             purpose = Purpose.NEW if candidate.origin == "search" else Purpose.KNOWN
@@ -336,43 +396,42 @@ def _planned(
     return None
 
 
-def _deserved(
-    record: TuningRecord, standing: Standing, left_seconds: float
-) -> tuple[Candidate, int, Purpose] | None:
+def _deserved(record: TuningRecord, standing: Standing) -> _Run | None:
     """Return what deserves the next larger size."""
-    both_seconds = standing.wall_seconds(0) + standing.wall_seconds(standing.rungs[0])
-    last_chance = left_seconds < both_seconds and standing.best is None
-    if promoted := _promoted(standing, last_chance=last_chance):
+    if promoted := _promoted(standing):
         return record.candidates[promoted[0]], promoted[1], Purpose.PROMOTED
     return None
+
+
+def _untried(record: TuningRecord, standing: Standing) -> _Run | None:
+    """Return what looks best, each by its largest size, of what never ran at the whole size."""
+    scores = {name: score for rung in standing.rungs for score, name in standing.ranking(rung)}
+    tried = {name for _, name in standing.ranking(0)}
+    good = [
+        (score, name) for name, score in scores.items() if name not in tried and score < _HOPELESS
+    ]
+    return (record.candidates[min(good)[1]], 0, Purpose.PROMOTED) if good else None
 
 
 def _runs_since(record: TuningRecord, smallest: int) -> int:
     """Count the runs since the base was last measured at the smallest size."""
     count = 0
     for row in reversed(record.runs):
-        if (row.candidate, row.rung) == (BASE, smallest):
+        if (row.candidate, row.rung, row.outcome) == (BASE, smallest, Outcome.OK):
             break
         count += 1
     return count
 
 
-def _promoted(standing: Standing, *, last_chance: bool) -> tuple[str, int] | None:
-    """Return the candidate that deserves the next larger size, the largest sizes first.
-
-    At the last chance before the proof the best of the largest size that has any goes to the whole.
-    """
+def _promoted(standing: Standing) -> tuple[str, int] | None:
+    """Return the candidate that deserves the next larger size, the largest sizes first."""
     rungs = standing.rungs
     for place in range(len(rungs) - 2, -1, -1):
         ranked = standing.ranking(rungs[place])
-        larger = 0 if last_chance else rungs[place + 1]
-        good = [(score, name) for score, name in ranked if score < _HOPELESS]
-        most = len(good) if last_chance else len(ranked) // _PROMOTED_SHARE
-        for _, name in good[:most]:
-            if standing.score(name, larger) is None:
-                return name, larger
-            if last_chance:
-                break
+        good = [name for score, name in ranked if score < _HOPELESS]
+        for name in good[: len(ranked) // _PROMOTED_SHARE]:
+            if standing.score(name, rungs[place + 1]) is None:
+                return name, rungs[place + 1]
     return None
 
 

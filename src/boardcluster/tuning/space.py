@@ -158,12 +158,12 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuledOut:
-    """What cannot run and is not tried."""
+    """What is not tried, because it cannot run or would have no effect."""
 
     what: str
     """The values, or the combination."""
     reason: str
-    """Why, with the arithmetic."""
+    """Why, with the arithmetic if there is one."""
 
 
 @functools.cache

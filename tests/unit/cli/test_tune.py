@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import tomllib
 from dataclasses import replace
@@ -23,7 +24,7 @@ from boardcluster.records import Attempt, AttemptState, Campaign, Disturbance, T
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.profile import build_profile
 from boardcluster.store import Store
-from boardcluster.tuning.record import read_records
+from boardcluster.tuning.record import BASE, read_records
 
 FAST = "-XX:TieredStopAtLevel=1"
 SMALL = ("tune", "wordcount", "--engine", "mapreduce", "--size", "64MB", "--seed", "3")
@@ -238,6 +239,42 @@ def test_a_small_budget_is_refused_with_the_arithmetic(tuned: Desk) -> None:
     assert done.exit_code == 0
 
 
+def test_smaller_sizes_whose_input_took_long_to_make_count_for_the_budget(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def clock() -> float:
+        around = {64_000_000: 1.0, 16_000_000: 120.0}
+        return sum(took(trial) + around[trial.size_bytes] for trial in tuned.ran)
+
+    monkeypatch.setattr("boardcluster.campaign.tune.monotonic", clock)
+    with pytest.raises(UsageError, match=r"at smaller sizes 2 min .* together") as caught:
+        tuned(*SMALL, "--budget", "16min")
+    assert "--continue" in caught.value.hint
+    assert len(tuned.ran) == 2
+
+
+def test_what_looked_better_and_never_ran_at_the_whole_size_is_no_end(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def clock() -> float:
+        options = [trial.settings.get("mapreduce.map.java.opts", "") for trial in tuned.ran]
+        stood_still = 1000.0 if any(FAST in text for text in options) else 0.0
+        return sum(took(trial) + 1 for trial in tuned.ran) + stood_still
+
+    monkeypatch.setattr("boardcluster.campaign.tune.monotonic", clock)
+    no_room = r"looked better at (8|16) MB, but the budget has no room for a run of the whole"
+    with pytest.raises(UsageError, match=no_room) as caught:
+        tuned(*SMALL, "--budget", "25min")
+    [record] = read_records(tuned.home)
+    assert record.end is None
+    enough = re.search(r"--budget (\w+) --continue", caught.value.hint)
+    assert enough
+    assert tuned(*SMALL, "--budget", enough[1], "--continue").exit_code == 0
+    [record] = read_records(tuned.home)
+    assert record.end is not None
+    assert any(row.rung == 0 and row.candidate != BASE for row in record.runs)
+
+
 def test_a_lost_node_costs_its_run_and_the_search_goes_on(
     tuned: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +338,40 @@ def test_dry_run_shows_the_space_and_changes_nothing(tuned: Desk) -> None:
     assert shown["proof_seconds"] == pytest.approx(shown["run_seconds"] * 11)
     assert shown["runs"] == int((3600 - 12 * shown["run_seconds"]) / shown["run_seconds"])
     assert "settings" in tuned(*SMALL, "--dry-run").stdout
+
+
+def test_only_runs_that_did_the_same_work_say_what_one_takes(tuned: Desk) -> None:
+    tuned.is_up = True
+    tuned.seconds = lambda trial: 1200.0 if trial.parameters else 100.0
+    pi = ("pi", "--engine", "mapreduce")
+    tuned("run", *pi, "--set", "samples=1000000000")
+    assert tuned.json("tune", *pi, "--dry-run")["run_seconds"] is None
+    tuned("run", *pi)
+    assert tuned.json("tune", *pi, "--dry-run")["run_seconds"] == pytest.approx(100.0)
+
+
+def test_runs_on_what_the_cluster_sets_say_what_one_takes(tuned: Desk) -> None:
+    file = tuned.home / "cluster.toml"
+    file.write_text(f'{file.read_text()}\n[settings]\n"mapreduce.task.io.sort.factor" = 20\n')
+    with pytest.raises(UsageError, match="too small for one proof"):
+        tuned(*SMALL, "--budget", "5min")
+    shown = tuned.json(*SMALL, "--dry-run")
+    assert shown["run_seconds"] == pytest.approx(66, rel=0.05)
+    assert "files merged at once" not in {row["tunable"]["name"] for row in shown["space"]}
+
+
+def test_a_finished_tuning_is_shown_again_though_its_profile_is_there(
+    tuned: Desk, tmp_path: Path
+) -> None:
+    words = (*SMALL, "--budget", "19min", "--out", str(tmp_path / "mine.toml"))
+    done = tuned(*words)
+    assert (tmp_path / "mine.toml").exists()
+    ran = len(tuned.ran)
+    again = tuned(*words, "--continue")
+    assert (again.exit_code, again.stdout, len(tuned.ran)) == (0, done.stdout, ran)
+    with pytest.raises(UsageError, match="already exists"):
+        tuned(*words, "--new")
+    assert len(read_records(tuned.home)) == 1, "nothing was begun that could not end"
 
 
 def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_path: Path) -> None:

@@ -260,13 +260,15 @@ def test_a_failed_run_is_an_error_of_its_own(desk: Desk, file: Path) -> None:
         desk("watch-performance", str(file))
 
 
-def test_a_round_of_which_no_run_counts_is_an_error(desk: Desk, file: Path) -> None:
-    take(desk, file, 20.0)
+def disturbed() -> TrialEnd:
     heat = Disturbance(cause="throttled", node="worker1", share=0.6, adjustable=False)
     found = make_measurement(20.0, verdict=Verdict.TAINTED, disturbances=(heat,))
-    desk.ends["wordcount"] = TrialEnd(
-        state=AttemptState.OK, reason="", measurement=found, telemetry=make_telemetry()
-    )
+    return TrialEnd(state=AttemptState.OK, reason="", measurement=found, telemetry=make_telemetry())
+
+
+def test_a_round_of_which_no_run_counts_is_an_error(desk: Desk, file: Path) -> None:
+    take(desk, file, 20.0)
+    desk.ends["wordcount"] = disturbed()
     with pytest.raises(RunError, match="no run counts since round 2") as caught:
         desk("watch-performance", str(file))
     assert caught.value.exit_code == 9
@@ -364,6 +366,20 @@ def test_a_cell_that_came_back_unseen_and_left_again_is_told_of_again(
     first, second = teller.told()
     assert "60.0 s in round 6" in first
     assert "60.0 s in round 8" in second
+
+
+def test_rounds_in_which_no_run_counts_are_told_of_once_and_after_one_that_does_again(
+    desk: Desk, file: Path, teller: Teller
+) -> None:
+    once = "repetitions = 1\nrepeat_tainted = 0"  # else each is made again after a pause
+    file.write_text(file.read_text().replace("repetitions = 1", once))
+    take(desk, file, 20.0)
+    for counts in (False, False, True, False):
+        desk.ends = {} if counts else {"wordcount": disturbed()}
+        assert python(desk).watch_performance(file, notify=teller.command).notify_failure == ""
+    first, second = teller.told()
+    assert "no run counts since round 2" in first
+    assert "no run counts since round 5" in second
 
 
 def test_a_new_baseline_replaces_a_record_of_no_use(desk: Desk, file: Path) -> None:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.builders import make_fingerprint
-from tests.unit.report.watched import NAME, store_rounds, watch_record
+from tests.builders import (
+    make_campaign,
+    make_fingerprint,
+    make_measurement,
+    make_trial,
+    noon,
+    store_run,
+)
+from tests.unit.report.watched import BEGUN_UTC, NAME, store_rounds, watch_record
 
 from boardcluster.analysis.watched import WatchStanding
 from boardcluster.errors import EmptySelectionError
 from boardcluster.queries.report import write_home_report
 from boardcluster.queries.watches import watch_standing
-from boardcluster.records import Disturbance, Verdict
+from boardcluster.records import Disturbance, Fingerprint, Trial, Verdict
+from boardcluster.store import Store
 from boardcluster.store.watches import write_watch
 
 STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
@@ -52,6 +62,51 @@ def test_what_the_file_sets_makes_cells_of_their_own(tmp_path: Path) -> None:
     store_rounds(tmp_path, [20.0], record=record, trial={"settings": {"dfs.blocksize": "1"}})
     store_rounds(tmp_path, [20.0], begin=1, record=record)
     assert len(standing(tmp_path).cells) == 2
+
+
+def store_round(home: Path, *runs: tuple[Trial, float, Fingerprint]) -> None:
+    """Store one round with several runs, a minute apart."""
+    write_watch(home, watch_record())
+    with Store.open(home) as store:
+        campaign = make_campaign(id="c000", name=NAME, created_utc=BEGUN_UTC)
+        trials = [
+            replace(trial, id=f"c000-{place}", campaign_id=campaign.id, position=place)
+            for place, (trial, _, _) in enumerate(runs)
+        ]
+        store.add_campaign(campaign, trials)
+        for trial, (_, seconds, fingerprint) in zip(trials, runs, strict=True):
+            found = make_measurement(seconds, verdict=Verdict.VALID, input_bytes=1000)
+            began = noon(60 * trial.position)
+            store_run(store, trial, found, fingerprint=fingerprint, started_utc=began)
+
+
+@pytest.mark.parametrize(
+    ("field", "levels", "words"),
+    [
+        ("input", ("/a/t.txt", "/b/t.txt"), "1 KB, input t.txt, input {}"),
+        ("size_bytes", (1_000_100, 1_000_200), "1 MB, size {} bytes"),
+    ],
+)
+def test_cells_whose_words_are_alike_have_charts_of_their_own(
+    field: str, levels: tuple[Any, ...], words: str, tmp_path: Path
+) -> None:
+    runs = [(make_trial(**{field: level}), make_fingerprint()) for level in levels]
+    (one, setup), (other, _) = runs
+    store_round(tmp_path, (one, 20.0, setup), (other, 30.0, setup))
+    took = {row.name: row.chart.points[0].value.seconds for row in standing(tmp_path).cells}
+    names = [f"grep on spark, {words.format(level)}" for level in levels]
+    assert took == {names[0]: pytest.approx(20.0), names[1]: pytest.approx(30.0)}
+
+
+def test_a_setup_that_changed_in_mid_round_makes_no_cell_of_its_own(tmp_path: Path) -> None:
+    old, new = make_fingerprint(), make_fingerprint(kernel="6.19.0 x86_64")
+    store_round(
+        tmp_path, (make_trial(), 10.0, old), (replace(make_trial(), repetition=2), 40.0, new)
+    )
+    [cell] = standing(tmp_path).cells
+    [point] = cell.chart.points
+    assert (cell.name, point.value.runs) == ("grep on spark, 1 KB", 2)
+    assert point.value.seconds == pytest.approx(20.0), "the geometric mean of both"
 
 
 def test_rounds_without_a_run_that_counts_are_no_baseline(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from boardcluster.records import ClusterSpec, Engine, TwinSpec
-from boardcluster.services.job_sizing import JobSizing, real_cores, size_job
+from boardcluster.services.job_sizing import SIZED, JobSizing, real_cores, size_job
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, with_settings
 
@@ -108,6 +108,16 @@ def _spark(spec: ClusterSpec, table: dict[int, tuple[int, int]]) -> dict[int, tu
             int(rows["spark.executor.cores"]),
         )
     return found
+
+
+def test_all_that_it_sets_is_named(boards: ClusterSpec) -> None:
+    profile = build_profile("default", boards)
+    jobs = [
+        size_job(boards, profile, engine, size_bytes=GB)
+        for engine in (Engine.SPARK, Engine.MAPREDUCE)
+    ]
+    rows = [row for job in jobs if job for row in job.properties.values()]
+    assert sorted({key for row in rows for key in row}) == list(SIZED)
 
 
 def test_what_was_set_stays_as_it_is(boards: ClusterSpec) -> None:

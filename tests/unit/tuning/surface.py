@@ -70,8 +70,10 @@ class World:
         start_seconds: float = 2.0,
         times: float = 1.0,
         dilation: float = 1.0,
+        loses: Callable[[TuningRecord, Step], bool] = lambda *_: False,
     ) -> None:
         self._dilation = dilation
+        self._loses = loses
         self._times = times
         self._noise = noise
         self._speed = speed
@@ -90,13 +92,15 @@ class World:
             outcome, reason = Outcome.FAILED, "oom: too little"
         elif step.limit_seconds is not None and seconds > step.limit_seconds:
             outcome, seconds, reason = Outcome.STOPPED, step.limit_seconds, "stopped"
+        if self._loses(record, step):
+            outcome, reason = Outcome.INVALID, "node_lost: worker2"
         return TrialRecord(
             candidate=step.candidate.id,
             rung=step.rung,
             purpose=step.purpose,
             outcome=outcome,
             seconds=seconds,
-            value=seconds if outcome is not Outcome.FAILED else 0.0,
+            value=seconds if outcome in {Outcome.OK, Outcome.STOPPED} else 0.0,
             wall_seconds=seconds * self._dilation + 1,
             spent_seconds=spent + seconds * self._dilation + 1,
             dilation=self._dilation,

@@ -23,6 +23,7 @@ from boardcluster.tuning.record import (
     BASE,
     Outcome,
     Purpose,
+    Sitting,
     TuningRecord,
     begin_record,
     read_record_file,
@@ -32,12 +33,16 @@ from boardcluster.tuning.sampler import Tried, propose
 from boardcluster.tuning.search import (
     SearchEnd,
     Standing,
+    Step,
     next_step,
     proof_pairs,
     proof_seconds,
     sizes_of,
 )
 from boardcluster.tuning.summary import summarise_tuning
+
+
+GOOD = {"a.instances": "8", "a.fraction": "0.6", "a.compiler": "fast"}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -51,9 +56,8 @@ def test_in_the_time_of_25_runs_it_finds_what_takes_half_of_the_base(seed: int) 
 
 
 def test_a_good_profile_of_others_is_tried_first_and_kept() -> None:
-    good = {"a.instances": "8", "a.fraction": "0.6", "a.compiler": "fast"}
     record = begin(budget_seconds=1200.0)
-    search(record, World(), field({"upstream": good}))
+    search(record, World(), field({"upstream": GOOD}))
     purposes = [row.purpose for row in record.runs]
     assert purposes[:4] == [Purpose.BASE, Purpose.BASE, Purpose.BASE, Purpose.KNOWN]
     assert Standing(record).best == "upstream"
@@ -148,6 +152,70 @@ def test_a_base_that_fails_twice_stops_it() -> None:
     assert len(record.runs) == 2
 
 
+def lost_so_far(record: TuningRecord, name: str, rung: int) -> int:
+    return sum((r.candidate, r.rung, r.outcome) == (name, rung, "invalid") for r in record.runs)
+
+
+@pytest.mark.parametrize("rung", [0, 2])
+def test_a_run_that_was_lost_says_nothing_and_is_made_again(rung: int) -> None:
+    def once(record: TuningRecord, step: Step) -> bool:
+        at = (step.candidate.id, step.rung)
+        return at == ("upstream", rung) and not lost_so_far(record, *at)
+
+    record = begin(budget_seconds=1200.0)
+    search(record, World(loses=once), field({"upstream": GOOD}))
+    own = [row for row in record.runs if row.candidate == "upstream" and row.rung == rung]
+    assert [row.outcome for row in own[:2]] == [Outcome.INVALID, Outcome.OK]
+
+
+def test_a_candidate_whose_runs_are_lost_twice_counts_as_failed() -> None:
+    record = begin(budget_seconds=1200.0)
+    world = World(loses=lambda _, step: step.candidate.id == "upstream")
+    assert search(record, world, field({"upstream": GOOD})) is SearchEnd.BUDGET
+    assert lost_so_far(record, "upstream", 2) == 2
+    assert Standing(record).score("upstream", 2) == pytest.approx(math.log(10))
+
+
+def test_a_lost_look_at_the_base_is_made_again() -> None:
+    def the_first_of_drift(record: TuningRecord, step: Step) -> bool:
+        return step.purpose is Purpose.DRIFT and not lost_so_far(record, BASE, 2)
+
+    record = begin()
+    search(record, World(loses=the_first_of_drift), field())
+    looks = [place for place, row in enumerate(record.runs) if row.purpose is Purpose.DRIFT]
+    first, second = looks[:2]
+    assert (second - first, record.runs[second].outcome) == (1, Outcome.OK)
+
+
+def test_runs_lost_one_after_the_other_stop_it() -> None:
+    record = begin()
+    world = World(loses=lambda _, step: step.candidate.id != BASE)
+    assert search(record, world, field()) is SearchEnd.FAILING
+    last = record.runs[-4:]
+    assert {row.outcome for row in last} == {Outcome.INVALID}
+    assert [row.candidate for row in last] == ["1", "1", "2", "2"]
+
+
+@pytest.mark.parametrize("budget_seconds", [830.0, 885.0, 900.0, 950.0])
+def test_a_budget_that_is_just_enough_has_room_for_the_whole_size(budget_seconds: float) -> None:
+    """The base takes 63 s, five pairs 693: 819 s are needed, before smaller sizes are looked at."""
+    record = begin(budget_seconds=budget_seconds)
+    search(record, World(noise=0.0), field({"upstream": GOOD}))
+    assert any(row.rung == 0 and row.candidate != BASE for row in record.runs)
+    best = Standing(record).best
+    assert best is not None
+    assert work_seconds(record.candidates[best].settings) < work_seconds({})
+
+
+def test_smaller_sizes_are_looked_at_once_there_is_room() -> None:
+    record = begin(budget_seconds=830.0)
+    search(record, World(noise=0.0), field({"upstream": GOOD}))
+    assert {row.rung for row in record.runs} == {0}
+    record.add(Sitting(started_utc="2026-08-01T13:00:00+00:00", budget_seconds=1200.0))
+    search(record, World(noise=0.0), field({"upstream": GOOD}))
+    assert {row.rung for row in record.runs} == {0, 1, 2}
+
+
 def test_what_cannot_run_is_not_tried_but_counted() -> None:
     def refusal_of(settings: dict[str, str]) -> str:
         return "too many instances" if int(settings.get("a.instances", "1")) > 4 else ""
@@ -166,6 +234,9 @@ def test_a_space_without_a_further_point_ends_it() -> None:
     assert search(record, World(), where) is SearchEnd.EXHAUSTED
     tried = [row for row in record.candidates.values() if row.origin == "search"]
     assert len(tried) == 2
+    best = Standing(record).best
+    assert best is not None, "what looked better ran at the whole size before"
+    assert record.candidates[best].settings == {"a.compiler": "fast"}
 
 
 def test_the_rest_of_the_budget_is_for_more_pairs_but_never_for_too_many() -> None:

@@ -1,0 +1,58 @@
+"""Runs of a tuning are trials of one campaign, whatever was interrupted before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+
+import pytest
+from tests.unit.cli.desk import Desk
+from tests.unit.tuning.surface import request
+
+from boardcluster.campaign.follow import LineProgress
+from boardcluster.campaign.tune_runs import TuneTools, WorkloadRuns
+from boardcluster.campaign.variants import VariantSwitcher
+from boardcluster.records import Engine
+from boardcluster.store import Store
+from boardcluster.tuning.record import Candidate, Outcome
+
+REQUEST = request(engine=Engine.MAPREDUCE, size_bytes=64_000_000)
+POINT = Candidate(
+    id="1", origin="search", settings={"mapreduce.task.io.sort.factor": "20"}, params={}
+)
+
+
+@pytest.fixture
+def tools(desk: Desk) -> Iterator[TuneTools]:
+    cache, follow = desk.home / "cache", LineProgress()
+    with Store.open(desk.home) as store:
+        cluster = VariantSwitcher(
+            desk.home, cache=cache, progress=follow.progress, seen=lambda _: None
+        )
+        yield TuneTools(
+            home=desk.home,
+            cache=cache,
+            follow=follow,
+            store=store,
+            declared=desk.declared,
+            cluster=cluster,
+            clock=monotonic,
+        )
+
+
+def test_what_was_interrupted_keeps_its_place_and_others_come_behind(
+    desk: Desk, tools: TuneTools
+) -> None:
+    desk.ends["wordcount"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        WorkloadRuns(tools, REQUEST).run(POINT, 64_000_000, None)
+    del desk.ends["wordcount"]
+
+    runs = WorkloadRuns(tools, REQUEST)  # of the next call, which may choose another size
+    small = runs.run(POINT, 16_000_000, None)
+    whole = runs.run(POINT, 64_000_000, None)
+
+    assert (small.outcome, whole.outcome) == (Outcome.OK, Outcome.OK)
+    trials = tools.store.trials(REQUEST.id)
+    assert [(row.position, row.size_bytes) for row in trials] == [(0, 64_000_000), (1, 16_000_000)]
+    assert [row.id for row in desk.ran] == [trials[0].id, trials[1].id, trials[0].id]
