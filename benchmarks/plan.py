@@ -33,9 +33,7 @@ def main() -> int:
     learned: dict[str, PlanModel] = {}
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        learn = partial(
-            learn_for_plan, Path(folder), defaults=parameter_defaults(request.workload)
-        )
+        learn = partial(learn_for_plan, Path(folder), defaults=parameter_defaults(request.workload))
 
         def once(workload: str, boards: Sequence[str], media: Sequence[str]) -> PlanModel:
             if workload not in learned:

@@ -23,6 +23,7 @@ __all__ = [
     "RunObservation",
     "WorkArrays",
     "amount_of",
+    "amount_words",
     "observations_kept_aside",
     "published_observations",
     "work_arrays",

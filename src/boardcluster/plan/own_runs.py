@@ -159,9 +159,7 @@ def observation_of(
     )
 
 
-def _workers_joules(
-    energy: Energy, *, nodes: int, workers: int, seconds: float
-) -> float | None:
+def _workers_joules(energy: Energy, *, nodes: int, workers: int, seconds: float) -> float | None:
     """Return the energy of the workers alone; None where it cannot be told from the master's.
 
     A node that is no worker draws least, as it runs no tasks. Where no meter sees single nodes, it

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.plan.backtest import ProtocolScore, joined, scores
@@ -32,9 +32,7 @@ class Backtests:
     """Of own runs; empty where fewer than three configurations were run."""
 
 
-def run_backtests(
-    home: Path | None, defaults_of: Callable[[str], Mapping[str, str]]
-) -> Backtests:
+def run_backtests(home: Path | None, defaults_of: Callable[[str], Mapping[str, str]]) -> Backtests:
     """Hold out cells of the published tables, and configurations of own runs.
 
     Args:

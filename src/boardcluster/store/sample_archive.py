@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-__all__ = ["DAMAGES", "META", "VALUES_MOST", "bound_of", "member_name", "open_archive", "read_member"]
+__all__ = [
+    "DAMAGES",
+    "META",
+    "VALUES_MOST",
+    "bound_of",
+    "member_name",
+    "open_archive",
+    "read_member",
+]
 
 META = "meta"
 """The array beside the columns: JSON, as bytes."""

@@ -328,9 +328,8 @@ def next_step(record: TuningRecord, field: SearchField, *, spent_seconds: float)
     # A look at a smaller size takes less than one at the next larger one.
     if rung is not None and left_seconds >= whole_seconds + standing.wall_seconds(rung - 1):
         return _look(record, rung)
-    if len(record.runs) >= _RUNS_MOST:
-        return SearchStep(end=SearchEnd.EXHAUSTED)
-    found, out = _chosen(record, standing, field, left_seconds)
+    full = len(record.runs) >= _RUNS_MOST
+    found, out = (None, ()) if full else _chosen(record, standing, field, left_seconds)
     if found is None:
         return SearchStep(end=SearchEnd.EXHAUSTED, ruled_out=out)
     candidate, rung, purpose = found

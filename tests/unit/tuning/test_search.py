@@ -41,7 +41,6 @@ from boardcluster.tuning.search import (
 )
 from boardcluster.tuning.summary import summarise_tuning
 
-
 GOOD = {"a.instances": "8", "a.fraction": "0.6", "a.compiler": "fast"}
 
 
