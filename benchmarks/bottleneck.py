@@ -14,7 +14,9 @@ without limits, whose runs go through the code that judges boards: plain.toml, n
 link), waiting.toml (half as many heartbeats). Rounds turn their order, so that runs that are
 compared lie close together: a pair. As root, on a quiet machine with 2 cores; a kind takes three to
 ten minutes. Results are kept in --root, so what was measured is not measured again, and table.md
-there is written anew after each kind. With --minutes no kind is begun after so many.
+there is written anew after each kind. With --minutes no kind is begun after so many. Pairs of
+earlier sittings, in bottleneck/pairs.json, are part of the table with what was predicted then;
+copy pairs.json of --root there to add to them.
 
 Both print the null predictors, "nothing helps" and "the CPU's ratio only", and end with 1 if the
 median error is above 10 %, not below that of the best null predictor, or the first resource is
@@ -24,6 +26,7 @@ wrong in more than one case of ten. ``live`` ends with 1, too, while pairs are m
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import random
@@ -34,7 +37,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from scipy.stats import t as student
@@ -217,6 +220,8 @@ def model(count: int, *, with_tasks: bool) -> Score:
 class Run:
     """A measured run."""
 
+    campaign: str
+    """The campaign that it is of."""
     seconds: float
     """How long it took."""
     found: PhaseDiagnosis
@@ -225,6 +230,62 @@ class Run:
     """CPU limit of its boards together, in cores of this machine."""
     doubt: str
     """Why it is not valid; empty if it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two runs of the same, one of them with a resource twice as fast."""
+
+    measured: str
+    """The campaigns of both, which no other pair of the same workload and engine has."""
+    slow: str
+    """The kind of nodes without it."""
+    fast: str
+    """And with it."""
+    cell: str
+    """Workload and engine."""
+    before_seconds: float
+    """How long it took without."""
+    then_seconds: float
+    """And with it."""
+    share: float
+    """Of the time without, what the resource had."""
+    predicted: float
+    """How many times as fast it would be, by the run without."""
+    low: float
+    """At least."""
+    high: float
+    """At most."""
+    cores_ratio: float
+    """CPU limit with, divided by that without; 1 where there is none."""
+    first: str
+    """What the run without names first."""
+    doubts: tuple[str, ...]
+    """Why either is not valid."""
+
+    @classmethod
+    def of(cls, bound: Bound, slow: str, fast: str, cell: str, one: Run, two: Run) -> Pair:
+        """Compare two runs."""
+        low, high = one.found.gain_bounds.get(bound, (1.0, 1.0))
+        return cls(
+            measured=f"{one.campaign} {two.campaign}",
+            slow=slow,
+            fast=fast,
+            cell=cell,
+            before_seconds=one.seconds,
+            then_seconds=two.seconds,
+            share=one.found.shares.get(bound, 0.0),
+            predicted=one.found.gains.get(bound, 1.0),
+            low=low,
+            high=high,
+            cores_ratio=two.cores / one.cores if one.cores else 1.0,
+            first=str(one.found.first or ""),
+            doubts=tuple(
+                f"{cell}, {kind}: {run.doubt}"
+                for kind, run in ((slow, one), (fast, two))
+                if run.doubt
+            ),
+        )
 
 
 def command(home: Path, *arguments: str, codes: Sequence[int] = (0,)) -> None:
@@ -290,6 +351,7 @@ def _run(store: Store, result: Result) -> Run | None:
     if telemetry is None:
         return None
     return Run(
+        campaign=result.trial.campaign_id,
         seconds=measurement.duration_seconds,
         found=diagnose(result, telemetry).run,
         cores=_cores(attempt.fingerprint),
@@ -307,37 +369,56 @@ def _words(result: Result) -> str:
     return f"{result.trial.workload}, {result.trial.engine}"
 
 
-def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
-    """Write and print the table of all pairs so far; return its score and what is missing."""
+def pairs_of(root: Path) -> list[Pair]:
+    """Every pair so far: of earlier sittings, and of this one."""
+    earlier = FILES / "pairs.json"
+    rows = json.loads(earlier.read_text()) if earlier.exists() else []
+    found = [Pair(**{**row, "doubts": tuple(row["doubts"])}) for row in rows]
+    known = {(pair.measured, pair.cell) for pair in found}
     measured = {
         name: _rounds(name, root / name) if (root / name).exists() else [] for name in KINDS
     }
-    score, missing, lines, doubts = Score(), [], list(_HEAD), []
+    for bound, slow, fast in PAIRS:
+        for one, two in zip(measured[slow], measured[fast], strict=False):
+            every = [
+                Pair.of(bound, slow, fast, cell, one[cell], two[cell])
+                for cell in one
+                if cell in two
+            ]
+            found += [pair for pair in every if (pair.measured, pair.cell) not in known]
+    return found
+
+
+def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
+    """Write and print the table of all pairs so far; return its score and what is missing."""
+    pairs = pairs_of(root)
+    rows = ",\n".join(json.dumps(asdict(pair)) for pair in pairs)
+    (root / "pairs.json").write_text(f"[\n{rows}\n]\n")
+    score, missing, lines = Score(), [], list(_HEAD)
     gains: dict[str, dict[Bound, float]] = {}
     firsts: dict[str, Bound | None] = {}
+    wanted = max(rounds, LEAST_PAIRS)
     for bound, slow, fast in PAIRS:
-        every = zip(measured[slow], measured[fast], strict=False)
-        pairs = [(one, two) for one, two in every if one and two]
-        for cell in sorted({name for pair in pairs for runs in pair for name in runs}):
-            both = [(one[cell], two[cell]) for one, two in pairs if cell in one and cell in two]
-            doubts += [f"{cell}, {slow}: {run.doubt}" for run, _ in both if run.doubt]
-            doubts += [f"{cell}, {fast}: {run.doubt}" for _, run in both if run.doubt]
-            if both:
-                case = _case(bound, both)
-                score.cases.append(case)
-                base = f"{cell}, {'boards' if slow in BOARDS else 'without limits'}"
-                gains.setdefault(base, {})[bound] = case.truth
-                firsts.setdefault(base, both[0][0].found.first)
-                lines.append(_row(base, case, both))
-        if len(pairs) < max(rounds, LEAST_PAIRS):
-            wanted = max(rounds, LEAST_PAIRS)
-            missing.append(f"{bound}, {slow} and {fast}: {len(pairs)} of {wanted} pairs")
+        of_kinds = [pair for pair in pairs if (pair.slow, pair.fast) == (slow, fast)]
+        cells = sorted({pair.cell for pair in of_kinds})
+        for cell in cells:
+            both = [pair for pair in of_kinds if pair.cell == cell]
+            case = _case(bound, both)
+            score.cases.append(case)
+            base = f"{cell}, {'boards' if slow in BOARDS else 'without limits'}"
+            gains.setdefault(base, {})[bound] = case.truth
+            firsts.setdefault(base, Bound(both[0].first) if both[0].first else None)
+            lines.append(_row(base, case, both))
+        counts = [sum(pair.cell == cell for pair in of_kinds) for cell in cells]
+        if (least := min(counts, default=0)) < wanted:
+            missing.append(f"{bound}, {slow} and {fast}: {least} of {wanted} pairs")
     score.firsts = [
         first_is_right(firsts[cell], found) for cell, found in gains.items() if len(found) > 1
     ]
     lines += ["", *score.lines(), ""]
     lines += [f"Not measured yet: {'; '.join(missing)}."] if missing else []
-    lines += [f"Not valid: {line}" for line in dict.fromkeys(doubts)]
+    doubts = dict.fromkeys(words for pair in pairs for words in pair.doubts)
+    lines += [f"Not valid: {words}" for words in doubts]
     text = "\n".join(lines)
     (root / "table.md").write_text(text + "\n")
     print(text, flush=True)
@@ -350,35 +431,33 @@ _HEAD = (
 )
 
 
-def _case(bound: Bound, both: Sequence[tuple[Run, Run]]) -> Case:
-    logs = [math.log(one.seconds / two.seconds) for one, two in both]
-    found = [one.found for one, _ in both]
-    cores = statistics.fmean(two.cores / one.cores if one.cores else 1.0 for one, two in both)
+def _case(bound: Bound, both: Sequence[Pair]) -> Case:
+    logs = [math.log(pair.before_seconds / pair.then_seconds) for pair in both]
+    cores = statistics.fmean(pair.cores_ratio for pair in both)
     return Case(
         bound=bound,
         truth=math.exp(statistics.fmean(logs)),
-        predicted=statistics.fmean(row.gains.get(bound, 1.0) for row in found),
-        low=statistics.fmean(row.gain_bounds.get(bound, (1.0, 1.0))[0] for row in found),
-        high=statistics.fmean(row.gain_bounds.get(bound, (1.0, 1.0))[1] for row in found),
+        predicted=statistics.fmean(pair.predicted for pair in both),
+        low=statistics.fmean(pair.low for pair in both),
+        high=statistics.fmean(pair.high for pair in both),
         cpu_ratio=cores if bound is Bound.CPU else 1.0,
     )
 
 
-def _row(cell: str, case: Case, both: Sequence[tuple[Run, Run]]) -> str:
-    logs = [math.log(one.seconds / two.seconds) for one, two in both]
+def _row(cell: str, case: Case, both: Sequence[Pair]) -> str:
+    logs = [math.log(pair.before_seconds / pair.then_seconds) for pair in both]
     wide = "one pair"
     if len(logs) > 1:
         half = student.ppf(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
         middle = statistics.fmean(logs)
         wide = f"{math.exp(middle - half):.2f} to {math.exp(middle + half):.2f}"
-    share = statistics.fmean(one.found.shares.get(case.bound, 0.0) for one, _ in both)
     cells = (
         cell,
         str(case.bound),
         str(len(both)),
-        f"{statistics.fmean(one.seconds for one, _ in both):.1f}",
-        f"{statistics.fmean(two.seconds for _, two in both):.1f}",
-        f"{100 * share:.0f} %",
+        f"{statistics.fmean(pair.before_seconds for pair in both):.1f}",
+        f"{statistics.fmean(pair.then_seconds for pair in both):.1f}",
+        f"{100 * statistics.fmean(pair.share for pair in both):.0f} %",
         f"{case.predicted:.2f} ({case.low:.2f} to {case.high:.2f})",
         f"{case.truth:.2f} ({wide})",
         f"{100 * (case.predicted / case.truth - 1):+.0f} %",
