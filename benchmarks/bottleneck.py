@@ -264,8 +264,9 @@ class Pair:
     """Why either is not valid."""
 
     @classmethod
-    def of(cls, bound: Bound, slow: str, fast: str, cell: str, one: Run, two: Run) -> Pair:
-        """Compare two runs."""
+    def of(cls, kinds: tuple[Bound, str, str], cell: str, one: Run, two: Run) -> Pair:
+        """Compare two runs on the kinds of a row of ``PAIRS``."""
+        bound, slow, fast = kinds
         low, high = one.found.gain_bounds.get(bound, (1.0, 1.0))
         return cls(
             measured=f"{one.campaign} {two.campaign}",
@@ -378,13 +379,10 @@ def pairs_of(root: Path) -> list[Pair]:
     measured = {
         name: _rounds(name, root / name) if (root / name).exists() else [] for name in KINDS
     }
-    for bound, slow, fast in PAIRS:
+    for kinds in PAIRS:
+        _, slow, fast = kinds
         for one, two in zip(measured[slow], measured[fast], strict=False):
-            every = [
-                Pair.of(bound, slow, fast, cell, one[cell], two[cell])
-                for cell in one
-                if cell in two
-            ]
+            every = [Pair.of(kinds, cell, one[cell], two[cell]) for cell in one if cell in two]
             found += [pair for pair in every if (pair.measured, pair.cell) not in known]
     return found
 
