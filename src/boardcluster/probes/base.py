@@ -28,7 +28,7 @@ class NodeTool:
     package: str
     """Debian's package that brings it."""
     version: tuple[str, ...] = ("--version",)
-    """Arguments that make it print its version."""
+    """Arguments that make it print its version; none where it has none to tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,10 +23,6 @@ _LARGEST_BYTES = {ProbeMode.QUICK: MIB, ProbeMode.PAPER: 8 * MIB}
 _QUICK_REPEATS = 7
 _TIMEOUT_SECONDS = {ProbeMode.QUICK: 120.0, ProbeMode.PAPER: 900.0}
 _MEGABIT = 1e6
-_NO_VERSION = ("-u", "x")
-"""NetPIPE tells nobody its version. With a size that is none it ends at once; without arguments it
-would wait for a transmitter.
-"""
 
 
 def smallest_subnet(first: str, second: str) -> str:
@@ -144,8 +140,9 @@ PROBE = Probe(
     summary="latency and throughput by message size, over TCP and (paper mode) over MPI",
     matches=('Baun 2016, section "Network performance" and Fig. 3',),
     tools=(
-        NodeTool(program="NPtcp", package="netpipe-tcp", version=_NO_VERSION),
-        NodeTool(program="NPopenmpi", package="netpipe-openmpi", version=_NO_VERSION),
+        # NetPIPE tells nobody its version; without arguments it would wait for a transmitter.
+        NodeTool(program="NPtcp", package="netpipe-tcp", version=()),
+        NodeTool(program="NPopenmpi", package="netpipe-openmpi", version=()),
         NodeTool(program="mpirun", package="openmpi-bin"),
     ),
     measure=measure,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,19 +114,20 @@ def refuse_lacks(lacks: Sequence[Lack]) -> None:
 def tool_versions(remote: Remote, tools: Iterable[NodeTool]) -> Mapping[str, str]:
     """Return what each program says of its version, by program.
 
-    A program that says nothing with a number in it is named without a version.
+    A program that says nothing with a number in it is named without a version; one that has none to
+    tell is not run, since it would do something else.
     """
     said: dict[str, str] = {}
     for tool in tools:
         if tool.program in said:
             continue
-        try:
-            done = remote.run(
-                [tool.program, *tool.version], check=False, timeout_seconds=_VERSION_SECONDS
-            )
-            text = f"{done.text}\n{done.stderr.decode(errors='replace')}"
-        except BoardclusterError:
-            text = ""
+        text = ""
+        if tool.version:
+            with contextlib.suppress(BoardclusterError):
+                done = remote.run(
+                    [tool.program, *tool.version], check=False, timeout_seconds=_VERSION_SECONDS
+                )
+                text = f"{done.text}\n{done.stderr.decode(errors='replace')}"
         lines = (" ".join(_MARKUP.sub("", line).split()) for line in text.splitlines())
         line = next((line for line in lines if _DIGIT.search(line)), "")
         line = line[:_VERSION_CHARACTERS] or "version unknown"
