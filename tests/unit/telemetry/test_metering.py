@@ -360,8 +360,10 @@ def test_a_core_phase_and_the_idle_moments_before_the_run_have_their_own_power(
     """3 W before, 5 W while the matrix is made, 9 W while it is solved."""
     path = tmp_path / "log.csv"
     ended, wall = time.monotonic(), time.time()
-    watts = [3] * 30 + [5] * 20 + [9] * 40
-    rows = "".join(f"{wall - 90 + at},{each}\n" for at, each in enumerate(watts))
+    # None at the very beginning of the run: the two clocks above are read one after the other, so
+    # that it would be on either side of it.
+    steps = {3: range(30), 5: np.arange(30.1, 50), 9: np.arange(49.9, 90)}
+    rows = "".join(f"{wall - 90 + at},{each}\n" for each, times in steps.items() for at in times)
     path.write_text("time,watts\n" + rows)
     options = {"path": str(path), "time_format": "unix", "accuracy_percent": "1"}
     spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
