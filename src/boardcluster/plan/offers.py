@@ -8,7 +8,7 @@ one, the others are left out; a kind of which none has one is in no price, and t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias, TypeVar
@@ -228,7 +228,7 @@ def find_offers(
         left_out,
         unpriced,
     )
-    kept_boards = _supplied(kept_boards, left_out, unpriced)
+    kept_boards = _priced("supply", kept_boards, left_out, unpriced, _supply_lack)
     return Offers(
         boards=kept_boards,
         media=kept_media,
@@ -244,31 +244,25 @@ _Offer = TypeVar("_Offer", BoardOffer, MediumOffer, SwitchOffer)
 
 
 def _priced(
-    kind: str, rows: Sequence[_Offer], left_out: _Omitted, unpriced: list[str]
+    kind: str,
+    rows: Sequence[_Offer],
+    left_out: _Omitted,
+    unpriced: list[str],
+    lack_of: Callable[[_Offer], str] = lambda row: "no price" if row.price is None else "",
 ) -> tuple[_Offer, ...]:
-    """Return those with a price; all of them where none has one."""
-    kept = tuple(row for row in rows if row.price is not None)
-    if not kept:
+    """Return those with a price, which lack nothing; all of them where none has one."""
+    lacks = [lack_of(row) for row in rows]
+    if all(lacks):
         unpriced.append(kind)
         return tuple(rows)
-    left_out += [OmittedPart(row.name, "no price") for row in rows if row.price is None]
-    return kept
+    left_out += [OmittedPart(row.name, why) for row, why in zip(rows, lacks, strict=True) if why]
+    return tuple(row for row, why in zip(rows, lacks, strict=True) if not why)
 
 
-def _supplied(
-    boards: tuple[BoardOffer, ...], left_out: _Omitted, unpriced: list[str]
-) -> tuple[BoardOffer, ...]:
-    """Return the boards whose supply has a price; all of them where none has one."""
-    kept = tuple(row for row in boards if row.supply is not None and row.supply.price is not None)
-    if not kept:
-        unpriced.append("supply")
-        return boards
-    for row in boards:
-        if row.supply is None:
-            left_out.append(OmittedPart(row.name, "its power is not known, so no supply is chosen"))
-        elif row.supply.price is None:
-            left_out.append(OmittedPart(row.name, f"no price of its supply, {row.supply.name}"))
-    return kept
+def _supply_lack(board: BoardOffer) -> str:
+    if board.supply is None:
+        return "its power is not known, so no supply is chosen"
+    return "" if board.supply.price is not None else f"no price of its supply, {board.supply.name}"
 
 
 def is_compatible(board: BoardOffer, medium: MediumOffer) -> bool:

@@ -132,8 +132,12 @@ def observation_of(
     } | conditions_of(trial)
     program = _program(trial.arguments, own)
     energy = measured.energy
-    joules = energy and _workers_joules(
-        energy, nodes=found.nodes, workers=trial.workers, seconds=measured.duration_seconds
+    joules = (
+        None
+        if energy is None
+        else _workers_joules(
+            energy, nodes=found.nodes, workers=trial.workers, seconds=measured.duration_seconds
+        )
     )
     size = trial.size_bytes or measured.input_bytes
     start = _start_seconds(measured.phases_seconds, measured.duration_seconds)
@@ -151,7 +155,7 @@ def observation_of(
         start_seconds=start,
         link_bits_per_second=float(found.link_bits_per_second),
         intermediate_bytes=measured.intermediate_bytes,
-        joules=joules or None,
+        joules=joules,
         settings={**trial.settings, "profile": trial.profile},
         engines=f"Hadoop {found.hadoop}, Spark {found.spark}",
         security=found.security,
@@ -178,7 +182,7 @@ def _workers_joules(energy: Energy, *, nodes: int, workers: int, seconds: float)
     if energy.idle_watts is None:
         return None
     idle_joules = energy.idle_watts / nodes * others * seconds
-    return max(0.0, energy.energy_joules - idle_joules) or None
+    return max(0.0, energy.energy_joules - idle_joules)
 
 
 def conditions_of(trial: Trial) -> dict[str, str]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from boardcluster.cluster.each_node import each_node, raise_first
-from boardcluster.errors import AddressError, BoardclusterError
+from boardcluster.errors import AddressError, BoardclusterError, DaemonError
 from boardcluster.records import NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import end_marked, listening
 from boardcluster.waiting import wait_until
 
 __all__ = [
-    "add_left",
     "check_ports",
     "end_service",
+    "ending",
     "look_at",
     "missing_programs",
     "on_each",
@@ -25,6 +26,7 @@ __all__ = [
 
 _POLL_SECONDS = 0.05
 _ASK_SECONDS = 30.0
+_DOWN = "run `boardcluster down`, which ends everything"
 
 
 def on_each(nodes: Sequence[NodeSpec], one: Callable[[NodeSpec], None]) -> None:
@@ -165,16 +167,33 @@ def end_service(
     return left
 
 
-def add_left(error: BaseException, words: str) -> None:
-    """Add to what went wrong that processes of a service may still run.
+@contextmanager
+def ending(end: Callable[[], Sequence[str]], what: str) -> Iterator[None]:
+    """End a service after the block, and tell what of it may still run.
+
+    A trial keeps only the message of an error of ours, so it is added to that; all others, such as
+    Ctrl-C, are shown with their notes.
 
     Args:
-        error: what went wrong. A trial keeps only the message of an error of ours, so it is added
-            to that; all others, such as Ctrl-C, are shown with their notes.
-        words: what may still run, and where.
+        end: ends it; returns where that did not work.
+        what: the processes that may still run then.
+
+    Raises:
+        DaemonError: nothing else went wrong, and something may still run.
     """
-    words = f"{words}; run `boardcluster down`, which ends everything"
-    if isinstance(error, BoardclusterError):
-        error.message += f"; {words}"
-    else:
-        error.add_note(words)
+    try:
+        yield
+    except BaseException as error:
+        if left := end():
+            words = f"{_may_run(what, left)}; {_DOWN}"
+            if isinstance(error, BoardclusterError):
+                error.message += f"; {words}"
+            else:
+                error.add_note(words)
+        raise
+    if left := end():
+        raise DaemonError(_may_run(what, left), hint=_DOWN)
+
+
+def _may_run(what: str, left: Sequence[str]) -> str:
+    return f"{what} may still run: {'; '.join(left)}"

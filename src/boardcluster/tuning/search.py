@@ -180,6 +180,11 @@ class Standing:
                 return None  # a smaller one would save even less
         return None
 
+    @property
+    def ran(self) -> set[str]:
+        """Candidates with a run that says something of them."""
+        return {name for name, _ in self._runs}
+
     def wall_seconds(self, rung: int) -> float:
         """Return what a run of the base takes at a size, with all around it, of the budget."""
         jobs = [run.seconds * run.dilation for run in self._base[rung]]
@@ -379,7 +384,7 @@ def _failing(record: TuningRecord) -> str:
 def _planned(record: TuningRecord, standing: Standing, field: SearchField) -> _Run | None:
     """Return what is due in any case: what was interrupted, what others set, looks at drift."""
     smallest = standing.rungs[0]
-    ran = {row.candidate for row in _telling(record)}
+    ran = standing.ran
     for candidate in (*record.candidates.values(), *field.known):
         if candidate.id not in ran:
             purpose = Purpose.NEW if candidate.origin == "search" else Purpose.KNOWN

@@ -9,7 +9,7 @@ from tests.unit.services.looked_at import LookedAt
 
 from boardcluster.errors import RemoteError
 from boardcluster.records import NodeSpec
-from boardcluster.services.beside import add_left, end_service, missing_programs
+from boardcluster.services.beside import end_service, ending, missing_programs
 
 
 def test_only_where_a_service_has_ended_goes_on_what_follows(
@@ -42,8 +42,9 @@ def test_only_where_a_service_has_ended_goes_on_what_follows(
 def test_what_may_still_run_is_told_where_an_error_is_read() -> None:
     ours, ctrl_c = RemoteError("out of reach", hint="a hint"), KeyboardInterrupt()
 
-    add_left(ours, "servers may still run: worker1")
-    add_left(ctrl_c, "servers may still run: worker1")
+    for error in (ours, ctrl_c):
+        with pytest.raises(type(error)), ending(lambda: ["worker1"], "servers"):
+            raise error
 
     words = "servers may still run: worker1; run `boardcluster down`, which ends everything"
     assert (ours.message, ours.hint) == (f"out of reach; {words}", "a hint")

@@ -24,9 +24,9 @@ from boardcluster.remote.node_rpc import (
     start_detached,
 )
 from boardcluster.services.beside import (
-    add_left,
     check_ports,
     end_service,
+    ending,
     look_at,
     missing_programs,
     on_each,
@@ -147,32 +147,21 @@ def replicated(live: LiveCluster, *, mark: Mapping[str, str]) -> Iterator[None]:
     ports = {node.name: _ports_of(live, node) for node in live.spec.nodes}
     check_ports(live.remotes, ports, what="the database")
     marked = ("env", *(f"{name}={value}" for name, value in marks.items()))
-    failed: BaseException | None = None
-    try:
-        _configure(live, marked, tag)
-        _start_first(live, marked)
-        _start_others(live, marked)
-        _start_balancer(live, marked)
-        yield
-    except BaseException as error:
-        failed = error
-        if isinstance(error, (DaemonError, RunError)) and (full := _full(live)):
-            failed = CapacityError(
-                f"the disk under the database is full on {', '.join(full)}; {error.message}",
-                hint="free space there, or set fewer oltp.rows, oltp.tables or oltp.transactions",
-            )
-            raise failed from error
-        raise
-    finally:
-        left = _end(live, tag, ports)
-        if left and failed:
-            add_left(failed, _still(left))
-    if left:
-        raise DaemonError(_still(left), hint="run `boardcluster down`, which ends everything")
-
-
-def _still(left: Sequence[str]) -> str:
-    return f"servers of the database may still run: {'; '.join(left)}"
+    with ending(lambda: _end(live, tag, ports), "servers of the database"):
+        try:
+            _configure(live, marked, tag)
+            _start_first(live, marked)
+            _start_others(live, marked)
+            _start_balancer(live, marked)
+            yield
+        except (DaemonError, RunError) as error:
+            if full := _full(live):
+                raise CapacityError(
+                    f"the disk under the database is full on {', '.join(full)}; {error.message}",
+                    hint="free space there, or set fewer oltp.rows, oltp.tables or "
+                    "oltp.transactions",
+                ) from error
+            raise
 
 
 def _look(live: LiveCluster) -> None:

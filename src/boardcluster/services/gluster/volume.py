@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +28,9 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.node_rpc import end_marked, listening, start_detached
 from boardcluster.services.beside import (
-    add_left,
     check_ports,
     end_service,
+    ending,
     look_at,
     missing_programs,
     on_each,
@@ -211,19 +211,9 @@ def serving(
     )
     volume.clear()
     _check_space(live, request)
-    try:
+    with ending(lambda: volume.end(remark), "daemons of the volume"):
         volume.start()
         yield
-    except BaseException as error:
-        if left := volume.end(remark):
-            add_left(error, _may_run(left))
-        raise
-    if left := volume.end(remark):
-        raise DaemonError(_may_run(left), hint="run `boardcluster down`, which ends everything")
-
-
-def _may_run(left: Sequence[str]) -> str:
-    return f"daemons of the volume may still run: {'; '.join(left)}"
 
 
 def _look(live: LiveCluster) -> None:

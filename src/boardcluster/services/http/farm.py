@@ -11,7 +11,7 @@ import contextlib
 import functools
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
@@ -24,9 +24,9 @@ from boardcluster.remote.node_rpc import (
     start_detached,
 )
 from boardcluster.services.beside import (
-    add_left,
     check_ports,
     end_service,
+    ending,
     look_at,
     missing_programs,
     on_each,
@@ -140,21 +140,11 @@ def serving(live: LiveCluster, *, mark: Mapping[str, str], rounds: int) -> Itera
         grace_seconds=_GRACE_SECONDS,
         dilation=live.layout.dilation,
     )
-    try:
+    with ending(end, "servers of the farm"):
         for part in ("http-server", "http-balancer"):  # which finds every server there
             _start(live, commands, part)
             _await(live, part)
         yield
-    except BaseException as error:
-        if left := end():
-            add_left(error, _may_run(left))
-        raise
-    if left := end():
-        raise DaemonError(_may_run(left), hint="run `boardcluster down`, which ends everything")
-
-
-def _may_run(left: Sequence[str]) -> str:
-    return f"servers of the farm may still run: {'; '.join(left)}"
 
 
 def _look(live: LiveCluster) -> dict[str, bool]:
