@@ -290,7 +290,11 @@ def _kernels(
                 hint=f"delete the folder linpack of the cache to build it again, {_OTHERWISE}",
             )
     asked = choose_kernels(rates)
-    kept.write_text(json.dumps({"asked": asked, "named": names[asked], "gflops": rates}, indent=1))
+    partial = kept.with_name(f".{kept.name}")
+    with writing(kept):  # half a file would be read for ever
+        told = {"asked": asked, "named": names[asked], "gflops": rates}
+        partial.write_text(json.dumps(told, indent=1))
+        partial.replace(kept)
     return asked, names[asked]
 
 
