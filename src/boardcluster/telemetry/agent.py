@@ -123,17 +123,15 @@ class Files:
             if descriptor is None:
                 descriptor = os.open(self.root + path, os.O_RDONLY)
                 self._open[path] = descriptor
-            content = os.pread(descriptor, most, 0)
+            content = more = os.pread(descriptor, most, 0)
             # Of a long file of lines the kernel gives no more than a page at once (fs/seq_file.c).
-            while PAGE // 2 <= len(content) < most:
+            while more and PAGE // 2 <= len(content) < most:
                 more = os.pread(descriptor, most - len(content), len(content))
-                if not more:
-                    break
                 content += more
-            return content
         except OSError:
             self.close(path)
             return b""
+        return content
 
     def once(self, path: str) -> bytes:
         """Return the content of what will not be asked often."""
