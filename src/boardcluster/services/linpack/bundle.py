@@ -268,7 +268,9 @@ def _kernels(remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tel
     on an EPYC of 2024: Cooperlake's, or Haswell's at 0.6 of their speed).
     """
     kept = place.with_name(f"{place.name}-kernels-{seen.cpu}.json")
-    if kept.is_file() and "asked" not in (told := json.loads(kept.read_text())):  # as once written
+    if kept.is_file() and "asked" not in (
+        told := json.loads(kept.read_text())
+    ):  # as of a former version
         return str(told["named"])
     tell(f"choosing the kernels of OpenBLAS for {remote.name}")
     rates: dict[str, list[float]] = {}
@@ -291,7 +293,10 @@ def _kernels(remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tel
                 hint=f"delete the folder linpack of the cache to build it again, {_OTHERWISE}",
             )
     named = choose_kernels(rates)
-    kept.write_text(json.dumps({"named": named, "gflops": rates}, indent=1))
+    partial = kept.with_name(f".{kept.name}")
+    with writing(kept):  # half a file would be read for ever
+        partial.write_text(json.dumps({"named": named, "gflops": rates}, indent=1))
+        partial.replace(kept)
     return named
 
 

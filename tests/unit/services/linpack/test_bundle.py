@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.errors import HostError, RemoteError
+from boardcluster.errors import CapacityError, HostError, RemoteError
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed, run_program
 from boardcluster.services.linpack import bundle as module
@@ -253,6 +254,25 @@ def test_kernels_that_the_cpu_cannot_execute_are_passed_over(here: Machine, tmp_
     node = Machine("worker1")
     node.rates = {"": 16, "SKYLAKEX": 0, "HASWELL": 42}
     assert have(node, tmp_path).kernels == "HASWELL"
+
+
+def test_half_a_file_of_chosen_kernels_never_has_its_name(
+    here: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, write = Machine("worker1"), Path.write_text
+
+    def full(path: Path, text: str, **more: Any) -> int:
+        if "kernels" in path.name:
+            write(path, text[:3], **more)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, text, **more)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(CapacityError, match="kernels"):
+        have(node, tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "LocalRemote", lambda _: here)
+    assert have(node, tmp_path).blas.endswith("kernels for Own")
 
 
 @pytest.mark.parametrize(
