@@ -246,11 +246,13 @@ def _require_finished(
         spec = as_begun(request.spec, campaign)
         unfinished = bool(next_round(store, campaign, spec, declared).trials)
     if unfinished:
-        edited = "" if same else ", though the file was edited since"
+        # What was edited is refused by --resume.
+        edited = "" if same else ", though the file or cluster.toml was edited since"
+        restore = "" if same else "restore what was edited and "
         raise UsageError(
             f"campaign {campaign.id} of {name!r} is not finished: "
             f"{summary.ok} of {summary.planned} runs are ok{edited}",
-            hint="continue with --resume, or start a new one with --new",
+            hint=f"{restore}continue with --resume, or start a new one with --new",
         )
 
 
@@ -281,11 +283,13 @@ def _gone_on(
             f"there is nothing left to run of campaign {campaign.id}",
             hint=f"see `boardcluster results --campaign {campaign.id}`, or start a new one: --new",
         )
-    if request.start is Start.CONTINUE:
-        still = {trial.id for trial in left}
-        chosen = tuple(trial for trial in select(planned, only) if trial.id in still)
-    else:
-        chosen = select(left, only)
+    still = {trial.id for trial in left}
+    chosen = tuple(trial for trial in select(planned, only) if trial.id in still)
+    if not chosen and request.start is not Start.CONTINUE:
+        raise EmptySelectionError(
+            f"nothing that --only selects is left to run of campaign {campaign.id}",
+            hint="select something else, or leave --only out to run the rest",
+        )
     return PlannedWork(
         campaign=campaign, spec=spec, planned=planned, chosen=chosen, further=further
     )

@@ -200,9 +200,11 @@ def _recovery(
 
 def _skipped_words(recovery: Recovery) -> str:
     gone = "; ".join(f"{name}: {why}" for name, why in recovery.left_out.items())
+    count = len(recovery.skipped)
+    runs = "1 run stays pending" if count == 1 else f"{count} runs stay pending"
     return (
-        f"{len(recovery.skipped)} runs are pending, because they need workers that were lost "
-        f"({gone}); `boardcluster run FILE --resume` runs them once these are back"
+        f"{runs} for lack of workers that were lost ({gone}); once these are back, continue with "
+        "`boardcluster run FILE --resume`"
     )
 
 

@@ -397,7 +397,8 @@ def _state(
     if observed.refusal and state is AttemptState.OK:
         state, reason = AttemptState.INVALID, observed.refusal
     if dead := dead_daemons(live):
-        state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
+        lost = f"node_lost: {', '.join(dead)}"
+        state, reason = AttemptState.INVALID, f"{lost}; {reason}" if reason else lost
     return state, reason
 
 

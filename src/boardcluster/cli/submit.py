@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import sys
 import threading
@@ -25,6 +26,7 @@ from boardcluster.cli.options import (
 from boardcluster.errors import RunError, UsageError
 from boardcluster.records import AttemptState, Engine
 from boardcluster.services.settings import settings_of_submission
+from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX
 
 __all__ = ["EPILOG", "command"]
 
@@ -58,7 +60,10 @@ def command(
         ),
     ] = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
-    timeout: Annotated[float, typer.Option(min=1, help="Longest run time, in seconds.")] = 86400,
+    timeout: Annotated[
+        float,
+        typer.Option(min=1, max=TIMEOUT_SECONDS_MAX, help="Longest run time, in seconds."),
+    ] = 86400,
     as_json: JsonOption = False,
 ) -> None:
     """Run your own program on the running cluster and record its time, counters, logs and status.
@@ -113,20 +118,26 @@ def _following(path: Path, *, quiet: bool) -> Iterator[None]:
     """Copy what the program prints to standard output (or error, with ``--json``) as it appears."""
     done = threading.Event()
     target = sys.stderr if quiet else sys.stdout
+    # A look may find only the first bytes of a character.
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def copy(position: int, *, last: bool) -> int:
+        with path.open("rb") as stream:
+            stream.seek(position)
+            while chunk := stream.read(1 << 16):
+                position += len(chunk)
+                target.write(decoder.decode(chunk))
+        target.write(decoder.decode(b"", final=last))
+        target.flush()
+        return position
 
     def follow() -> None:
-        position = 0
-        while True:
-            last = done.wait(_POLL_SECONDS)
-            if path.exists():
-                with path.open("rb") as stream:
-                    stream.seek(position)
-                    while chunk := stream.read(1 << 16):
-                        position += len(chunk)
-                        target.write(chunk.decode(errors="replace"))
-                target.flush()
-            if last:
-                return
+        position, last = 0, False
+        with contextlib.suppress(BrokenPipeError):  # `| head` reads no more; the program goes on
+            while not last:
+                last = done.wait(_POLL_SECONDS)
+                if path.exists():
+                    position = copy(position, last=last)
 
     thread = threading.Thread(target=follow)
     thread.start()

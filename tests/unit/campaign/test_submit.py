@@ -542,6 +542,7 @@ def test_a_node_lost_meanwhile_makes_it_invalid(status: int, desk: Desk, script:
     attempt, measurement = desk.stored()
     assert attempt.state is AttemptState.INVALID
     assert attempt.reason.startswith("node_lost: nodemanager on worker4")
+    assert attempt.reason.rstrip("; ") == attempt.reason
     assert measurement is not None
 
 

@@ -386,9 +386,11 @@ def test_an_unfinished_campaign_of_an_edited_file_says_so(desk: Desk, small: str
     break_off(desk, small)
     Path(small).write_text(SMALL.replace("repetitions = 2", "repetitions = 3"))
 
-    with pytest.raises(UsageError, match="though the file was edited since") as caught:
+    with pytest.raises(UsageError, match="the file or cluster.toml was edited") as caught:
         desk("run", small)
-    assert "--new" in caught.value.hint
+    assert caught.value.hint == (
+        "restore what was edited and continue with --resume, or start a new one with --new"
+    )
     with pytest.raises(UsageError, match="its runs would not be comparable"):
         desk("run", small, "--resume")
 
@@ -550,6 +552,8 @@ def test_only_a_part_of_a_campaign(desk: Desk, small: str) -> None:
     desk.ran.clear()
     desk("run", small, "--resume", "--only", "workload=teragen")
     assert [(trial.workload, trial.repetition) for trial in desk.ran] == [("teragen", 2)]
+    with pytest.raises(EmptySelectionError, match="nothing that --only selects is left to run"):
+        desk("run", small, "--resume", "--only", "workload=teragen")
 
 
 def test_a_selection_of_nothing_is_never_a_success(desk: Desk, small: str) -> None:
@@ -637,13 +641,23 @@ def test_after_a_loss_the_campaign_can_be_resumed(was_up: bool, desk: Desk, smal
     desk.is_up = was_up
     desk.ends["wordcount"] = bad(AttemptState.INVALID, lost="node worker2")
 
-    with pytest.raises(ClusterError, match="lost during campaign"):
+    with pytest.raises(ClusterError, match="lost during campaign") as caught:
         desk("run", small)
 
+    assert caught.value.hint.endswith("continue with `boardcluster run FILE --resume`")
     assert ("down" in desk.calls) is not was_up
     desk.ends.clear()
     desk("run", small, "--resume")
     assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+def test_after_a_loss_a_single_workload_is_run_again(up: Desk) -> None:
+    up.ends["wordcount"] = bad(AttemptState.INVALID, lost="node worker2")
+
+    with pytest.raises(ClusterError, match="lost during campaign") as caught:
+        up("run", "wordcount")
+
+    assert caught.value.hint.endswith(", then run the command again")
 
 
 def test_ctrl_c_leaves_down_what_was_down(desk: Desk, small: str) -> None:
