@@ -43,6 +43,7 @@ __all__ = [
     "left_of",
     "new_campaign",
     "new_campaign_id",
+    "require_same_text",
     "single_spec",
 ]
 
@@ -314,6 +315,28 @@ def left_of(
         for trial in store.trials(campaign.id)
         if states[trial.id] not in done or trial.id in again
     )
+
+
+def require_same_text(
+    campaign: Campaign, trials: Sequence[Trial], texts: Callable[[Trial], Dataset]
+) -> None:
+    """Refuse to continue a campaign with another text than it was begun with.
+
+    Args:
+        campaign: the campaign; of one whose trials read several texts nothing is known.
+        trials: those to be run.
+        texts: returns the prepared text of a trial.
+
+    Raises:
+        UsageError: the text was edited.
+    """
+    reader = next(filter(_takes_text, trials), None) if campaign.dataset_sha256 else None
+    if reader is not None and texts(reader).sha256 != campaign.dataset_sha256:
+        raise UsageError(
+            f"the text {reader.input or campaign.dataset} is not the one that campaign "
+            f"{campaign.id} began with: its runs would not be comparable",
+            hint="restore it, or start a new campaign with --new",
+        )
 
 
 # A new campaign

@@ -15,6 +15,7 @@ from boardcluster.campaign.begin import (
     find_work,
     new_campaign,
     new_campaign_id,
+    require_same_text,
 )
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import Follower, each_health_once, each_run
@@ -117,8 +118,8 @@ def run_campaign(
 
     Raises:
         LockedError: another driver is at work.
-        UsageError: there is nothing to resume, the file was edited, or an unfinished campaign is
-            in the way.
+        UsageError: there is nothing to resume, the file or the text that it reads was edited, or
+            an unfinished campaign is in the way.
         EmptySelectionError: nothing is left or selected.
         CapacityError: it cannot run here; with every reason.
         ClusterError: a node or daemon was lost, and did not come back as far as the policy waits
@@ -141,6 +142,8 @@ def run_campaign(
             refuse_problems(preflight)
             with follow.following():  # only now: progress bars and a question do not go together
                 texts = prepared_texts(cache, follow.progress)
+                if work.campaign is not None:
+                    require_same_text(work.campaign, work.chosen, texts)
                 campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
                 bench = Bench(
                     policy=request.spec.policy, cache=cache, progress=follow.progress, text=texts

@@ -71,13 +71,12 @@ def command(
     Its output appears as it is printed; the engine's log is kept with the artefacts.
     """
     options = [part for pair in conf or [] for part in ("--conf", pair)]
-    options += ["--py-files", py_files] if py_files else []
     if not engine.on_yarn:
         raise UsageError(
             f"submit cannot run programs of {engine.own_name}",
             hint="choose mapreduce or spark; run an MPI program with mpirun",
         )
-    if engine is Engine.MAPREDUCE and (options or main_class):
+    if engine is Engine.MAPREDUCE and (options or main_class or py_files):
         raise UsageError(
             "--class, --conf and --py-files can only be used with Spark",
             hint="for MapReduce give the main class and -D options after the jar",
@@ -88,6 +87,7 @@ def command(
         arguments=tuple(program[1:]),
         main=main_class,
         options=tuple(options),
+        py_files=tuple(filter(None, py_files.split(","))),
         settings=settings_of_submission(setting or ()),
         secrets=secrets_of(secret or ()),
     )

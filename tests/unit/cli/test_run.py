@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.builders import make_dataset
 from tests.unit.cli.desk import Desk, bad
 
 from boardcluster.campaign.driver import now_utc
@@ -22,7 +23,7 @@ from boardcluster.errors import (
     SpecError,
     UsageError,
 )
-from boardcluster.records import AttemptState, CampaignKind, Engine
+from boardcluster.records import AttemptState, CampaignKind, Dataset, Engine
 from boardcluster.store import Store
 from boardcluster.units import format_seconds
 
@@ -427,6 +428,24 @@ def test_resume_runs_what_is_left_of_the_same_campaign(desk: Desk, small: str) -
     assert len(desk.ran) == 4 - len(done)
     assert [trial.position for trial in desk.ran] == sorted(trial.position for trial in desk.ran)
     assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+def test_another_text_is_not_gone_on_with(
+    desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_off(desk, small)
+    desk.ran.clear()
+
+    def edited(*, size_bytes: int, **_: object) -> Dataset:
+        return make_dataset(desk.home / "text", size_bytes=size_bytes, sha256="ef" * 32)
+
+    monkeypatch.setattr("boardcluster.campaign.texts.prepare_airline", edited)
+    for start in ("--resume", "--continue"):
+        with pytest.raises(UsageError, match="the text .* is not the one that campaign .* began"):
+            desk("run", small, start, "--only", "workload=wordcount")
+    assert desk.ran == []
+    desk("run", small, "--resume", "--only", "workload=teragen")  # it reads no text
+    desk("run", small, "--new")
 
 
 def test_new_starts_anew_beside_the_unfinished_one(desk: Desk, small: str) -> None:
