@@ -697,6 +697,7 @@ def test_an_outage_that_is_over_says_nothing_of_the_trial(during: str, bed: Bed)
     )
     assert end.passing
     assert not end.lost
+    assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
 
 
 def test_a_case_that_makes_no_sense_is_a_failure(bed: Bed) -> None:
