@@ -43,7 +43,7 @@ from boardcluster.redaction import redact
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.profile import with_settings
-from boardcluster.services.settings import by_file
+from boardcluster.services.settings import by_file, refuse_idle
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
@@ -255,9 +255,10 @@ def run_program(
     Raises:
         LockedError: another driver is at work.
         ClusterNotUpError: the cluster is not up.
-        UsageError: Spark does not fit on the nodes, or the engines lack a setting.
+        UsageError: Spark does not fit on the nodes, or a setting is lacking or has no effect.
         CapacityError: a setting does not fit the nodes' memory.
     """
+    refuse_idle(program.settings, [program.engine])
     with driver_lock(home, doing="submit"):
         live = operation.attach(home, cache=cache, progress=follow.progress)
         built = with_settings(live.layout.profile, program.settings, live.spec)

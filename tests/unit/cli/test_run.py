@@ -182,6 +182,14 @@ def test_a_setting_that_cannot_be_is_refused(text: str, words: str, up: Desk) ->
     assert up.campaigns() == ()
 
 
+def test_a_setting_that_no_chosen_engine_reads_is_refused(up: Desk) -> None:
+    words = ("--engine", "mapreduce", "--setting", "spark.executor.cores=1")
+    with pytest.raises(UsageError, match=r"without effect on jobs of mapreduce: spark\.executor"):
+        up("run", "teragen", *words)
+
+    assert up.campaigns() == ()
+
+
 def test_settings_of_a_file_are_checked(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(SMALL + '[matrix.settings]\n"dfs.blocksiz" = "32 MiB"\n')

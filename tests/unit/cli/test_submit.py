@@ -10,6 +10,7 @@ import pytest
 from tests.unit.cli.desk import Desk
 
 from boardcluster.cli import submit as module
+from boardcluster.errors import UsageError
 from boardcluster.waiting import wait_until
 
 PATIENCE_SECONDS = 20.0
@@ -31,6 +32,14 @@ def test_a_time_that_no_clock_can_wait_for_is_refused(
 
     assert ran.exit_code == 2
     assert desk.calls == []
+
+
+def test_a_setting_that_the_engine_does_not_read_is_refused(desk: Desk, tmp_path: Path) -> None:
+    jar = tmp_path / "job.jar"
+    jar.write_bytes(b"PK\x03\x04")
+
+    with pytest.raises(UsageError, match=r"without effect on jobs of mapreduce: spark\.executor"):
+        desk("submit", "mapreduce", "--setting", "spark.executor.cores=2", "--", str(jar))
 
 
 def test_a_character_that_arrives_in_two_parts_is_whole(
