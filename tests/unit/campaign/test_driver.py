@@ -114,7 +114,7 @@ def stage(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Stage]:
-    campaign = make_campaign()
+    campaign = make_campaign(name="small")
     trials = plan_trials(
         campaign,
         workload="fake",
