@@ -373,10 +373,10 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
             measurement=None,
             lost=named,
         )
-    kind = next((kind for errors, kind in _NOT_THE_TRIALS if isinstance(error, errors)), None)
+    start = next((start for errors, start in _NOT_THE_TRIALS if isinstance(error, errors)), None)
     return TrialEnd(
-        state=AttemptState.FAILED if kind is None else AttemptState.INVALID,
-        reason=f"{kind or ''}{words}",
+        state=AttemptState.FAILED if start is None else AttemptState.INVALID,
+        reason=f"{start or ''}{words}",
         measurement=None,
         passing=isinstance(error, UnreachableError),
     )

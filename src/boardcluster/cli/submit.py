@@ -31,6 +31,9 @@ from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX
 __all__ = ["EPILOG", "command"]
 
 _POLL_SECONDS = 0.2
+_Timeout = Annotated[
+    float, typer.Option(min=1, max=TIMEOUT_SECONDS_MAX, help="Longest run time, in seconds.")
+]
 
 
 EPILOG = (
@@ -60,10 +63,7 @@ def command(
         ),
     ] = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
-    timeout: Annotated[
-        float,
-        typer.Option(min=1, max=TIMEOUT_SECONDS_MAX, help="Longest run time, in seconds."),
-    ] = 86400,
+    timeout: _Timeout = 86400,
     as_json: JsonOption = False,
 ) -> None:
     """Run your own program on the running cluster and record its time, counters, logs and status.
