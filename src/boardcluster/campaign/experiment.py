@@ -66,13 +66,11 @@ class Stand:
     """What that takes; None where nothing is left."""
     words: tuple[str, ...] = ()
     """Lines on what its nodes ask of this machine."""
-    dilation: float = 1.0
-    """By how much this machine is slower than the boards; as planned for what is left."""
 
     @property
     def known_seconds(self) -> float:
         """How long what is left takes on this machine, as far as earlier runs tell."""
-        return self.preflight.known_seconds * self.dilation if self.preflight else 0.0
+        return self.preflight.known_seconds if self.preflight else 0.0
 
     @property
     def unknown_runs(self) -> int:
@@ -230,8 +228,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
         planned = stand
         if hosts and stand.preflight is not None and not stand.preflight.problems:
             with _noting(found, stand.name):
-                fit = _fit(stand.spec, stand.left, hosts[0])
-                planned = replace(stand, words=fit.words, dilation=fit.dilation)
+                planned = replace(stand, words=_fit(stand.spec, stand.left, hosts[0]).words)
         fitting.append(planned)
     return fitting
 
