@@ -95,8 +95,10 @@ JAVAS = (
 )
 COMPLAINTS = (
     *("uas_eh_abort", "uas_eh_device_reset", "reset high-speed USB", "reset SuperSpeed"),
-    *("I/O error", "EXT4-fs error", "Remounting filesystem read-only", "mmc0: error"),
+    *("I/O error", "EXT4-fs error", "Remounting filesystem read-only"),
+    *(f"mmc{number}: error" for number in range(4)),
     *("Under-voltage", "Undervoltage", "Out of memory", "oom-kill"),
+    "Memory cgroup out of memory",
 )
 PACKAGE_MANAGERS = (b"apt", b"dpkg", b"unattended-upgrade", b"mandb", b"update-initramfs")
 REMOTE_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "autofs")
@@ -124,14 +126,17 @@ def expand(root: str, patterns: Sequence[str]) -> list[str]:
 
 
 def texts(root: str, paths: Sequence[str]) -> dict[str, str]:
-    """Read small files; what cannot be read is left out."""
+    """Read small files, of a long one the first whole lines; what cannot be read is left out."""
     answer = {}
     for path in paths:
         try:
             with open(inside(root, path), "rb") as stream:
-                answer[path] = stream.read(FILE_BYTES_MOST).decode("utf-8", "replace")
+                text = stream.read(FILE_BYTES_MOST)
         except OSError:
             continue  # absent, or a link without a carrier, which refuses its speed
+        if len(text) == FILE_BYTES_MOST:
+            text = text[: text.rfind(b"\n") + 1]
+        answer[path] = text.decode("utf-8", "replace")
     return answer
 
 

@@ -114,6 +114,27 @@ def test_of_the_kernels_log_only_what_matters_is_told(tmp_path: Path) -> None:
     assert ask(tmp_path)["kernel_log"] is None
 
 
+def test_kills_in_a_control_group_and_errors_of_any_card_are_told(tmp_path: Path) -> None:
+    lines = [
+        "[4] Memory cgroup out of memory: Killed process 813 (java)",
+        "[5] mmc1: error -110 whilst initialising SD card",
+    ]
+    script(tmp_path, "dmesg", "/bin/cat <<'END'\n" + "\n".join(lines) + "\nEND")
+    assert ask(tmp_path)["kernel_log"] == lines
+
+
+def test_of_a_long_file_only_whole_lines_are_told(tmp_path: Path) -> None:
+    PI_5.write(tmp_path)
+    whole = (tmp_path / "proc/self/mountinfo").read_text()
+    row = "99 1 0:99 / /run/pods/{:0>100} rw - tmpfs tmpfs rw\n"
+    more = "".join(row.format(number) for number in range(600))
+    (tmp_path / "proc/self/mountinfo").write_text(whole + more)
+    told = ask(tmp_path)["files"]["/proc/self/mountinfo"]
+    assert len(told) < nodefacts.FILE_BYTES_MOST < len(whole + more)
+    assert (whole + more).startswith(told)
+    assert told.endswith("rw\n")
+
+
 def test_a_very_long_log_is_cut(tmp_path: Path) -> None:
     script(tmp_path, "dmesg", "i=0; while [ $i -lt 500 ]; do echo I/O error $i; i=$((i+1)); done")
     log = ask(tmp_path)["kernel_log"]
