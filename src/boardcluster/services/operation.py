@@ -23,6 +23,7 @@ from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.limits.disks import DISK
 from boardcluster.cluster.limits.host import look_at_host, with_own_disks
 from boardcluster.cluster.limits.limiter import Limiter
+from boardcluster.cluster.memory import available_memory_bytes
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import Daemon, LiveState, load_state, remove_state, save_state
 from boardcluster.errors import (
@@ -223,14 +224,6 @@ def check_memory(spec: ClusterSpec) -> None:
         if fitting
         else "declare less `memory` in cluster.toml, or end programs that use memory",
     )
-
-
-def available_memory_bytes() -> int:
-    """Return what the kernel says may be used without swapping."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise ClusterError("/proc/meminfo has no MemAvailable")
 
 
 def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress) -> Layout:
