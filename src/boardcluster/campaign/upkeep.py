@@ -116,7 +116,8 @@ def nodes_words(live: LiveCluster) -> str:
     """Say how many nodes a cluster has: ``1 master and 4 workers``."""
     if len(live.spec.nodes) == 1:
         return "1 node, which is master and worker"
-    return f"1 master and {len(live.spec.workers)} workers"
+    count = len(live.spec.workers)
+    return f"1 master and {count} {'worker' if count == 1 else 'workers'}"
 
 
 def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
