@@ -24,7 +24,7 @@ from boardcluster.records import NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import HttpAnswer, http_get_all, rpc
 from boardcluster.services.layout import PORTS
-from boardcluster.services.provision.manager import PlainProcesses, Systemd
+from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
 
 __all__ = ["ask_boards", "firewall_is_whole"]
 
@@ -71,7 +71,7 @@ def _dead_daemons(
     known = {row.name: row.process for row in state.daemons if row.node == name} if state else {}
     if not known:
         return ()
-    manager = Systemd(remote) if restarts else PlainProcesses(remote)
+    manager: ServiceManager = Systemd(remote) if restarts else PlainProcesses(remote)
     alive = manager.running(known)
     return tuple(daemon for daemon in known if daemon not in alive)
 
