@@ -217,6 +217,12 @@ def refuse_sudo(facts: NodeFacts) -> Refusal | None:
             fix=f"on the node: echo '{user} ALL=(ALL) NOPASSWD: ALL' | "
             "sudo tee /etc/sudoers.d/010_boardcluster",
         )
+    if facts.sudo is Sudo.SILENT:
+        return Refusal(
+            reason="sudo does not answer within seconds, as where a node cannot look up its own "
+            "name",
+            fix='on the node: echo "127.0.1.1 $(hostname)" | sudo tee -a /etc/hosts',
+        )
     if facts.sudo is Sudo.MISSING:
         return Refusal(
             reason=f"{user} is not root, and sudo is not installed",

@@ -306,7 +306,8 @@ def facts(request: dict[str, Any]) -> dict[str, Any]:
     }
     deadline = time.monotonic() + PROGRAMS_WITHIN_SECONDS
     files = texts(root, expand(root, FACT_FILES))
-    said = {"sudo": finish(asked.pop("sudo"), deadline)}
+    sudo = asked.pop("sudo")
+    said = {"sudo": finish(sudo, deadline)}
     works = os.geteuid() != 0 and said["sudo"] is not None and said["sudo"]["status"] == 0
     prefix = ["sudo", "-n"] if works else []
     asked["dmesg"] = start(root, [*prefix, "dmesg"])
@@ -324,6 +325,7 @@ def facts(request: dict[str, Any]) -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "user": user(),
         "is_root": os.geteuid() == 0,
+        "sudo_hangs": sudo is not None and said["sudo"] is None,
         "java_home": os.environ.get("JAVA_HOME", ""),
         "systemd": os.path.isdir(inside(root, "/run/systemd/system")),
         "machine_id": identity(root),

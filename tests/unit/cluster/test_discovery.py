@@ -158,6 +158,8 @@ def test_no_way_to_become_root() -> None:
     (asks,) = refusals(replace(facts_of(PI_5), sudo=Sudo.ASKS))
     assert "echo 'pi ALL=(ALL) NOPASSWD: ALL'" in asks.fix
     assert asks.fix.endswith("/etc/sudoers.d/010_boardcluster")  # sudo reads no name with a dot
+    (silent,) = refusals(replace(facts_of(PI_5), sudo=Sudo.SILENT))
+    assert "cannot look up its own name" in silent.reason
     assert refusals(replace(facts_of(PI_5), sudo=Sudo.ROOT)) == []
 
 

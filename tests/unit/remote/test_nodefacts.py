@@ -106,6 +106,13 @@ def test_a_program_that_hangs_is_ended_and_the_rest_is_told(tmp_path: Path) -> N
     assert said["lscpu"]["out"] == "fine\n"
 
 
+def test_a_sudo_that_hangs_is_not_taken_for_none(tmp_path: Path) -> None:
+    assert ask(tmp_path)["sudo_hangs"] is False
+    script(tmp_path, "sudo", "exec /bin/sleep 60")
+    answer = ask(tmp_path)
+    assert (answer["programs"]["sudo"], answer["sudo_hangs"]) == (None, True)
+
+
 def test_of_the_kernels_log_only_what_matters_is_told(tmp_path: Path) -> None:
     lines = "[1] eth0: link up\n[2] sd 0:0:0:0: uas_eh_abort_handler 0\n[3] usb 1-1: new device"
     script(tmp_path, "dmesg", f"/bin/cat <<'END'\n{lines}\nEND")
