@@ -175,7 +175,8 @@ def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, li
             for board, rows in zip(boards, seen, strict=True)
         ]
         raise AddressError(
-            "no IPv4 network holds an address of every board, each its own:\n" + "\n".join(lines),
+            "no IPv4 network holds an address of every board that no other board has:\n"
+            + "\n".join(lines),
             hint="connect all boards to the same switch or router, then run `boardcluster init` "
             "again",
         )
