@@ -12,7 +12,7 @@ from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.spec.meters import SECRET_ENDING
+from boardcluster.spec.meters import FILE_ENDING
 from boardcluster.spec.template import render_cluster
 from boardcluster.telemetry.meters.registry import meter_facts
 
@@ -74,6 +74,6 @@ def _self_contained(spec: ClusterSpec, file: Path) -> str:
     twins = [node.twin for node in spec.nodes if node.twin is not None]
     names = [name for row in twins for name in (row.board, row.medium, row.supply, row.cooling)]
     names += [spec.profile, *(key for meter in spec.meters for key in meter.options)]
-    if any(name.endswith((".toml", SECRET_ENDING)) for name in names):
+    if any(name.endswith((".toml", FILE_ENDING)) for name in names):
         return render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
     return file.read_text(encoding="utf-8")

@@ -33,7 +33,7 @@ def available_memory_bytes(root: Path = Path("/")) -> int:
     found = re.search(r"^MemAvailable: +(\d+) kB", text, re.MULTILINE)
     if found is None:
         raise ClusterError("/proc/meminfo has no MemAvailable")
-    return min(int(found[1]) * 1024, *_left_in_groups(root))
+    return min([int(found[1]) * 1024, *_left_in_groups(root)])
 
 
 def _left_in_groups(root: Path) -> Iterator[int]:

@@ -24,9 +24,9 @@ from boardcluster.spec.problems import Problem, StrictTable
 from boardcluster.spec.toml import KeyPath, TomlDocument, toml_key, toml_text
 
 __all__ = [
+    "FILE_ENDING",
     "METER_TABLE",
     "POWER_TABLE",
-    "SECRET_ENDING",
     "MeterFacts",
     "MeterTable",
     "PowerTable",
@@ -49,7 +49,7 @@ _NODES_ALLOWED = f'"{_ALL}", or an array of names of nodes'
 _WATTS_MAX = 100_000.0
 _WATTS_ALLOWED = f"a number above 0 and up to {_WATTS_MAX:.0f}"
 _COMMON_KEYS = ("name", "kind", "nodes", "switch")
-SECRET_ENDING = "_file"
+FILE_ENDING = "_file"
 """How names of options end that say where a secret is."""
 
 _OPTION_ALLOWED = "text in quotes, a number, true or false"
@@ -282,7 +282,7 @@ def meter_specs(
 
 def _placed(key: str, value: str, folder: Path) -> str:
     """Return an option; the path of a secret's file no longer depends on where a command runs."""
-    if not key.endswith(SECRET_ENDING) or not value or value.startswith("~"):
+    if not key.endswith(FILE_ENDING) or not value or value.startswith("~"):
         return value
     return str(folder.absolute() / value)
 

@@ -327,9 +327,9 @@ def test_a_file_too_large_to_be_a_specification(tmp_path: Path) -> None:
 
 
 def test_paths_in_a_file_begin_at_its_folder_or_at_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", "/homes/me")
     folder = Path("/campaigns")
     assert path_from(folder, "texts/a.txt") == Path("/campaigns/texts/a.txt")
     assert path_from(folder, "/texts/a.txt") == Path("/texts/a.txt")
-    assert path_from(folder, "~/a.txt") == Path("/home/me/a.txt")
+    assert path_from(folder, "~/a.txt") == Path("/homes/me/a.txt")
     assert path_from(folder, "~no-such-user-/a.txt") == Path("/campaigns/~no-such-user-/a.txt")
