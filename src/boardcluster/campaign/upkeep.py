@@ -197,7 +197,7 @@ def take_down(
             scratch_stays=lambda name, why: follow.line(SCRATCH_STAYS.format(name=name, why=why)),
         )
         if wipe:
-            operation.wipe(home)
+            operation.wipe(home, without=without)
         if told is not None:
             told(ended)
         # Last: on a full disk the store cannot be written until the above has freed it.

@@ -24,6 +24,7 @@ from boardcluster.spec.problems import Problem, StrictTable
 from boardcluster.spec.toml import KeyPath, TomlDocument, toml_key, toml_text
 
 __all__ = [
+    "FILE_ENDINGS",
     "METER_TABLE",
     "POWER_TABLE",
     "MeterFacts",
@@ -48,7 +49,7 @@ _NODES_ALLOWED = f'"{_ALL}", or an array of names of nodes'
 _WATTS_MAX = 100_000.0
 _WATTS_ALLOWED = f"a number above 0 and up to {_WATTS_MAX:.0f}"
 _COMMON_KEYS = ("name", "kind", "nodes", "switch")
-_FILE_ENDINGS = ("_file", "path")
+FILE_ENDINGS = ("_file", "path")
 """How names of options end that say where a secret, or what a logger writes, is."""
 
 _OPTION_ALLOWED = "text in quotes, a number, true or false"
@@ -281,7 +282,7 @@ def meter_specs(
 
 def _placed(key: str, value: str, folder: Path) -> str:
     """Return an option; the path of a file no longer depends on where a command runs."""
-    if not key.endswith(_FILE_ENDINGS) or not value or value.startswith("~"):
+    if not key.endswith(FILE_ENDINGS) or not value or value.startswith("~"):
         return value
     return str(folder.absolute() / value)
 
