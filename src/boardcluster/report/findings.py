@@ -104,8 +104,10 @@ def _mix_finding(source: Source, row: FactorEffect) -> CellFinding:
 def _said(found: MeasuredRatio, how: str, what: str) -> tuple[str, str, str]:
     """Verdict, certainty and ratio; a difference only where the runs show one."""
     ratio = words.ratio(found.value)
-    if found.interval is None:
+    if found.interval is None and found.agrees:
         return f"{ratio} times as {how}", f"One of the {what} {_ONCE}", ratio
+    if found.interval is None:
+        return "no difference shown", f"One of the {what} {_ONCE}", ""
     if found.is_shown:
         return f"{ratio} times as {how}", basis(found), ratio
     if found.verdict is EffectVerdict.NOT_WORTHWHILE:

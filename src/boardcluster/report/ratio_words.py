@@ -87,7 +87,7 @@ def family_words(ratio: MeasuredRatio) -> str:
 def basis(ratio: MeasuredRatio) -> str:
     """Interval of a ratio, what it is from, and of how many comparisons it is one: a sentence."""
     if ratio.interval is None:
-        return f"No interval: {ratio.reason}."
+        return f"{ratio.reason[:1].upper()}{ratio.reason[1:]}."
     holds = ratio.interval.low <= 1 <= ratio.interval.high
     includes = ", which includes 1" if holds else ""
     sentence = f"95 % interval of the ratio {span(ratio)}{includes}, from {interval(ratio)}"

@@ -181,7 +181,7 @@ def _difference(source: Source, differences: Sequence[Difference]) -> KeyPoint |
     certainty = f"{basis(ratio).removesuffix('.')} ({counts})."
     section = workload_anchor(found.faster.workload)
     emulated = source.are_emulated([found.faster, found.slower])
-    if ratio.interval is not None and not ratio.is_shown:
+    if not ratio.is_shown and (ratio.interval is not None or not ratio.agrees):
         worthwhile = ratio.verdict is EffectVerdict.NOT_WORTHWHILE
         what = "there is no worthwhile difference" if worthwhile else "no difference is shown"
         return KeyPoint(

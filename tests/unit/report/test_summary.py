@@ -108,9 +108,7 @@ def test_what_is_not_shown_is_not_claimed(make: Make, campaign: Campaign) -> Non
 def test_one_run_each_has_no_interval(make: Make, campaign: Campaign) -> None:
     runs = _runs(make, (SPARK, (20.0,), {}), (MAPREDUCE, (40.0,), {}))
     point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
-    assert point.certainty == (
-        "No interval: one run, no interval (1 run on Spark, 1 run on MapReduce)."
-    )
+    assert point.certainty == "One run, no interval (1 run on Spark, 1 run on MapReduce)."
 
 
 def test_what_cannot_be_trusted_comes_before_everything(make: Make, campaign: Campaign) -> None:
@@ -291,3 +289,18 @@ def test_methods_say_the_dilation(make: Make, campaign: Campaign, fingerprint: F
     assert "which stand for 4 x rpi-5b with nvme" in block(report, "methods")
     assert "by a time dilation of 4; times are divided by it" in block(report, "methods")
     assert "which stand for 4 x rpi-5b with nvme" in part(report, "setup").text[0]
+
+
+def test_advice_is_given_on_the_runs_that_the_report_counts(make: Make, campaign: Campaign) -> None:
+    runs = _runs(
+        make,
+        (SPARK, (40.0, 41.0, 40.5), {}),
+        (SPARK, (30.0, 30.4, 30.2), {"replication": 1}),
+    )
+    measured = runs[1].measurement
+    assert measured is not None
+    runs[1] = replace(runs[1], measurement=replace(measured, verdict=Verdict.TAINTED))
+    for tainted, counts in ((False, "means of 2 and 3 runs"), (True, "means of 3 and 3 runs")):
+        report = build_report(runs, [campaign], cluster=None, tainted=tainted)
+        (row,) = [row for row in block(report, "advice") if row.rule == "replication"]
+        assert counts in row.seen
