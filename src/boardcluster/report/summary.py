@@ -20,7 +20,7 @@ from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.bounds import CellBound, bound_of, bound_words, gain_words
 from boardcluster.report.cost_part import loses
-from boardcluster.report.evidence import Evidence
+from boardcluster.report.evidence import Evidence, key_of
 from boardcluster.report.material import Material
 from boardcluster.report.parts import KeyPoint, Part
 from boardcluster.report.ratio_words import basis
@@ -220,10 +220,15 @@ def _held_back(source: Source, evidence: Evidence) -> KeyPoint | None:
         return None
     known = [row for cell in source.cells if (row := bound_of(cell, evidence)) is not None]
     if not known:
+        runs = [run for cell in source.cells for run in cell.results]
+        seen = any(key_of(run) in evidence.diagnoses for run in runs)
+        why = "their samples do not show it" if seen else "they have no telemetry"
         return KeyPoint(
             name="What holds it back",
-            sentence="What holds these runs back is not known: they have no telemetry",
-            certainty="The section on validity names the runs without telemetry.",
+            sentence=f"What holds these runs back is not known: {why}",
+            certainty="The samples lack what would tell."
+            if seen
+            else "The section on validity names the runs without telemetry.",
             section="validity",
             emulated=source.is_emulated(source.results),
         )
@@ -246,7 +251,8 @@ def _bound_point(source: Source, row: CellBound) -> KeyPoint | None:
     first = f"held back by {bound_words(row.first)} for {row.percent(row.first)} of the time"
     behind = f", then by {bound_words(row.second)}" if row.second is not None else ""
     gain = f"; {gain_words(row, row.first, ' would make it')}" if row.first in row.gains else ""
-    certainty = f"From the samples of {words.count(row.runs, 'run')}; the gain is predicted."
+    certainty = f"From the samples of {words.count(row.runs, 'run')}"
+    certainty += "; the gain is predicted." if gain else "."
     return KeyPoint(
         name="What holds it back",
         sentence=f"{name} is {first}{behind}{gain}",

@@ -184,6 +184,7 @@ def test_a_paper_is_matched_by_all_that_it_says(home: Path) -> None:
 
 def test_several_cells_of_a_paper_are_said_and_no_mean_is_made(home: Path) -> None:
     shown = CliRunner().invoke(app, ["compare", "20260801-1", TERASORT, "--home", str(home)]).output
+    assert "3 numbers in common: " in shown
     assert "the published number lies in our interval in 1" in shown
     assert "outside our interval in 2" in shown
     assert "geometric mean" not in shown

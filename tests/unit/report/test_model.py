@@ -585,3 +585,15 @@ def test_the_faster_engine_is_never_less_than_once_as_fast(make: Make, campaign:
     assert report.headline_note.startswith("One of the engines was run only once")
     point = block(report, "summary").points[0]
     assert point.sentence.endswith("no difference is shown between runs on MapReduce and on Spark")
+
+
+def test_work_without_an_input_is_over_nothing(make: Make, campaign: Campaign) -> None:
+    runs = [
+        make(place, Engine.SPARK, 20.0 + place % 2, workload="pi", size_bytes=0, workers=workers)
+        for place, workers in enumerate((2, 2, 4, 4))
+    ]
+    found = block(build_report(runs, [campaign], cluster=None), "findings")
+    assert [row.sentence for row in found] == [
+        "Pi, 2 workers: Spark 20.5 s",
+        "Pi, 4 workers: Spark 20.5 s",
+    ]

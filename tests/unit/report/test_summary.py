@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.unit.analysis.advising import diagnosis
 from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
 
@@ -159,6 +160,28 @@ def test_the_bound_of_what_takes_most_time_is_said(make: Make, campaign: Campaig
     assert sum(shares[0].values()) == pytest.approx(1.0)
 
 
+def test_runs_whose_samples_do_not_tell_have_telemetry_all_the_same(
+    make: Make, campaign: Campaign
+) -> None:
+    runs = _runs(make, (SPARK, (20.0, 21.0), {}))
+    evidence = Evidence(diagnoses={key_of(run): diagnosis(None) for run in runs})
+    report = report_of(Source.of(runs, [campaign]), cluster=None, evidence=evidence)
+    point = _points(report)["What holds it back"]
+    assert "telemetry" not in point.sentence + point.certainty
+    assert "their samples do not show it" in point.sentence
+
+
+def test_a_gain_is_said_to_be_predicted_only_where_there_is_one(
+    make: Make, campaign: Campaign
+) -> None:
+    runs = _runs(make, (SPARK, (20.0, 21.0), {}))
+    found = diagnosis(Bound.CPU)
+    found = replace(found, run=replace(found.run, gains={}))
+    evidence = Evidence(diagnoses={key_of(run): found for run in runs})
+    report = report_of(Source.of(runs, [campaign]), cluster=None, evidence=evidence)
+    assert _points(report)["What holds it back"].certainty == "From the samples of 2 runs."
+
+
 def test_a_predicted_gain_is_shown_with_the_bounds_of_every_run(
     make: Make, campaign: Campaign
 ) -> None:
@@ -241,6 +264,7 @@ def test_a_stand_in_is_shown_where_the_nearest_run_has_no_samples(
     report = report_of(Source.of(runs, [campaign]), cluster=None, evidence=evidence)
     [found] = [row for row in report.walk() if row.title == "One run on Spark over time"]
     assert found.text[0].startswith(f"Run {ordered[1].trial.id}/1 took 20.0 s")
+    assert "on Spark that have samples, it is the one nearest the median" in found.text[0]
     names = {figure.name for figure in found.figures}
     assert any(name.endswith("network-received") for name in names)
     assert any(name.endswith("temperature") for name in names)
