@@ -326,6 +326,14 @@ def test_a_side_of_tainted_runs_only_offers_to_count_them(home: Path) -> None:
     assert found.matches[0].second.values == FAST
 
 
+def test_one_tainted_run_that_is_left_out_is_one(home: Path) -> None:
+    stock(home, "20260801-9", FAST[:1], verdict=Verdict.TAINTED, profile="tuned")
+    notes = compare("profile:default", "profile:tuned", home).second.notes
+    assert notes == ("1 tainted run is left out; --tainted includes it",)
+    notes = compare("profile:default", "profile:tuned", home, tainted=True).second.notes
+    assert notes == ("1 of these runs is tainted",)
+
+
 def test_a_side_without_any_verified_run(home: Path) -> None:
     stock(home, "20260801-9", (1.0, 2.0, None), state=AttemptState.FAILED)
     with pytest.raises(EmptySelectionError, match="2 failed, 1 pending"):

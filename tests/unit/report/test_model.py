@@ -476,6 +476,7 @@ def test_one_tainted_run_is_not_called_all(make: Make, campaign: Campaign) -> No
     run = make(0, Engine.SPARK, 20.0, measured={"verdict": Verdict.TAINTED})
     report = build_report([run], [campaign], cluster=None)
     assert report.headline == "No valid run yet: the only verified run is tainted"
+    assert part(report, "verification").text[0].endswith("so only its time cannot be trusted.")
     assert report.headline_note.startswith("Times and causes are below.")
 
 
@@ -597,3 +598,16 @@ def test_work_without_an_input_is_over_nothing(make: Make, campaign: Campaign) -
         "Pi, 2 workers: Spark 20.5 s",
         "Pi, 4 workers: Spark 20.5 s",
     ]
+
+
+def test_a_tainted_try_that_another_one_replaced_is_said_to_be_left_out(
+    make: Make, campaign: Campaign
+) -> None:
+    steal = Disturbance(cause="steal", node="host", share=0.1, adjustable=True)
+    runs = [
+        make(0, Engine.SPARK, 25.0, measured={**TAINTED, "disturbances": (steal,)}),
+        make(0, Engine.SPARK, 20.0, number=2, measured={"verdict": Verdict.VALID}),
+    ]
+    report = build_report(runs, [campaign], cluster=None)
+    assert _column(times(report), "Verdicts") == ["1 valid; 1 left out"]
+    assert times_part(report).notes[0].startswith("1 tainted attempt is not in these numbers")
