@@ -11,6 +11,7 @@ from tests.unit.report.stored import board_telemetry
 
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.cost import Cost, CostPoint
+from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import twin_words
 from boardcluster.records import (
     AttemptState,
@@ -234,6 +235,14 @@ def test_a_cluster_that_loses_to_one_program_is_told_so() -> None:
     assert point.emulated
     assert loses([_cost(0.5, nodes=4)]) is None
     assert loses([replace(_cost(1.7, nodes=None), single_seconds=None)]) is None
+
+
+def test_a_program_that_may_be_as_fast_is_not_called_faster() -> None:
+    """Its 20 s lie in the interval of the cluster's 21 s."""
+    cost = _cost(1.05, nodes=None)
+    for low, is_said in ((19.0, False), (20.5, True)):
+        point = replace(cost.points[0], interval_seconds=Interval(low=low, high=23.0))
+        assert (loses([replace(cost, points=(point,))]) is not None) is is_said
 
 
 def test_cost_is_a_table_with_its_remarks() -> None:

@@ -54,6 +54,12 @@ def test_a_tiny_p_says_only_that_it_is_tiny() -> None:
     assert words.p_value(8.2e-29) == "below 0.0001"
 
 
+def test_a_p_is_never_rounded_to_the_other_side_of_what_decides() -> None:
+    assert words.p_value(0.0496) == "0.0496"
+    assert words.p_value(0.04999) == "0.04999"
+    assert words.p_value(0.0504) == "0.05"
+
+
 def test_own_profiles_are_named_by_their_files_unless_two_share_one() -> None:
     names = ("default", "/one/lean.toml", "/one/wide.toml", "/two/wide.toml")
     assert list(words.short_profiles(names).values()) == [
