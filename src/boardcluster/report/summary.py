@@ -150,7 +150,9 @@ def _untrusted(source: Source, validity: Validity) -> KeyPoint | None:
     """That the numbers cannot be trusted; None where most attempts count."""
     if not validity.is_doubtful:
         return None
-    why = f", most often because: {validity.reasons[0][0]}" if validity.reasons else ""
+    reason, times = next(iter(validity.reasons), ("", 0))
+    how = "most often" if times > 1 else "for instance"
+    why = f", {how} because: {reason}" if reason else ""
     out = validity.attempts - validity.counted
     return KeyPoint(
         name="These numbers cannot be trusted",

@@ -332,6 +332,12 @@ def test_a_node_that_swaps() -> None:
     assert "less `memory` of pi2" in only(found).setting  # nobody says what is declared
 
 
+def test_memory_is_lowered_by_what_was_in_swap_and_not_by_what_went_to_and_fro() -> None:
+    use_of_swap = use("pi2", swap_bytes=50_000 * MIB, swap_used_most_bytes=400 * MIB)
+    row = only(advised(run(), rule="swap", watched=facts(use_of_swap), spec=cluster()))
+    assert 'memory = "7744 MiB"' in row.setting  # of 8 GiB, in steps of 64 MiB
+
+
 def test_little_swapping() -> None:
     assert advised(run(), rule="swap", watched=facts(use("pi2", swap_bytes=16.0 * MIB))) == ()
     assert advised(run(), rule="swap", watched=facts(use("pi2", swap_bytes=None))) == ()

@@ -131,6 +131,19 @@ def test_what_cannot_be_trusted_comes_before_everything(make: Make, campaign: Ca
     assert block(trusted, "summary").points[0].name == "What differs most"
 
 
+def test_a_reason_that_one_attempt_has_is_not_the_most_frequent(
+    make: Make, campaign: Campaign
+) -> None:
+    bad = [
+        make(place, SPARK, None, state=AttemptState.INVALID, reason=f"worker{place} was lost")
+        for place in range(2)
+    ]
+    report = build_report([*bad, make(3, SPARK, 20.0)], [campaign], cluster=None)
+    assert block(report, "summary").points[0].sentence == (
+        "2 of 3 attempts do not count, for instance because: worker0 was lost"
+    )
+
+
 def _watched(runs: list[Result], **samples: Any) -> Evidence:
     gatherer = Gatherer()
     for run in runs:
