@@ -94,8 +94,9 @@ def test_a_drift_within_starts_is_not_said_of_the_whole_campaign() -> None:
     found = CampaignDrift(
         campaign="c", kind=DriftKind.TREND, share=0.1, position=0, runs=36, p_adjusted=0.001
     )
-    assert "the last runs of campaign c took 10.0 % longer than its first" in ratio_words.drift_words(found)
-    several = ratio_words.drift_words(replace(found, starts=3))
-    assert "the last runs of each start of the cluster in campaign c took 10.0 % longer" in several
+    said = ratio_words.drift_words(found)
+    assert "the last runs of campaign c took 10.0 % longer than its first" in said
+    said = ratio_words.drift_words(replace(found, starts=3))
+    assert "last runs of each start of the cluster in campaign c took 10.0 % longer" in said
     step = ratio_words.drift_words(replace(found, kind=DriftKind.CHANGE, position=4, starts=3))
     assert "from run 5 on, until the cluster was started again, times of campaign c are" in step
