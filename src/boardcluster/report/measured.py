@@ -47,8 +47,7 @@ def figures_table(source: Source, cells: Sequence[Cell]) -> ReportTable | None:
 def _interval(figure: MeasuredFigure) -> str:
     if figure.interval is None:
         return words.NONE
-    low = max(0.0, figure.interval.low) if figure.mean >= 0 else figure.interval.low
-    return f"{words.number(low)} to {words.number(figure.interval.high)}"
+    return f"{words.number(figure.interval.low)} to {words.number(figure.interval.high)}"
 
 
 def phases_table(source: Source, cells: Sequence[Cell]) -> ReportTable | None:
