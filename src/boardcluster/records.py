@@ -794,12 +794,13 @@ class Swap:
 
 
 class Sudo(StrEnum):
-    """What the login user may do: everything as ROOT, or by sudo that WORKS, ASKS or is MISSING."""
+    """What the login user may do: all as ROOT, or by sudo: WORKS, ASKS, MISSING, SILENT."""
 
     ROOT = "root"
     WORKS = "works"
     ASKS = "asks"
     MISSING = "missing"
+    SILENT = "silent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

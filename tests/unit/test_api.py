@@ -142,7 +142,7 @@ def test_what_is_told_is_one_line_for_each_thing(desk: Desk) -> None:
     lines: list[str] = []
     bc.open(home=desk.home, tell=lines.append).run("teragen", engine="spark", repetitions=1)
 
-    assert any(re.fullmatch(r"campaign \S+: 1 runs, seed \d+", line) for line in lines)
+    assert any(re.fullmatch(r"campaign \S+: 1 run, seed \d+", line) for line in lines)
     assert any(line.startswith("run 1 of 1: ok, 20.0 s") for line in lines)
 
 

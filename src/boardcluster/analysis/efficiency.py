@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.inference import RunValue, estimate, run_value
+from boardcluster.analysis.inference.model import ONE_RUN
 from boardcluster.analysis.ratios import quotient
 from boardcluster.analysis.statistics import Interval, mean
 from boardcluster.records import (
@@ -274,11 +275,16 @@ class Amount:
     """Mean over the runs that have it; None where the reason says why."""
     interval: Interval | None
     """95 % interval of the mean, of starts of the cluster where there are several, as that of times
-    is; None for one run."""
+    is; None for one run, and where the meters may be wrong by all that they say."""
     count: int
     """How many runs have it."""
     reason: str = ""
     """Why there is none, or of which runs, in one line; empty if every run has it."""
+
+    @property
+    def why_no_interval(self) -> str:
+        """Why there is a mean without an interval, in a few words."""
+        return ONE_RUN if self.count == 1 else "no interval: the meters are too inexact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -502,9 +508,10 @@ def _widened(amount: Amount, share: float) -> Amount:
     """Add to an interval what its meters may be wrong by; more runs do not make that smaller."""
     if amount.interval is None or not share:
         return amount
-    low, high = amount.interval.low, amount.interval.high
-    over = high / (1 - share) if share < 1 else math.inf
-    return replace(amount, interval=replace(amount.interval, low=low / (1 + share), high=over))
+    if share >= 1:  # no upper limit holds
+        return replace(amount, interval=None)
+    low, high = amount.interval.low / (1 + share), amount.interval.high / (1 - share)
+    return replace(amount, interval=replace(amount.interval, low=low, high=high))
 
 
 def _gigabytes_per_price(size_bytes: float, duration_seconds: float, price: float) -> float:

@@ -124,6 +124,8 @@ class Integral:
     """Why there is no energy."""
     lag_joules: float = 0.0
     """By how much the energy may be wrong at most because readings are late, see ``_lagging``."""
+    counted: bool = False
+    """Whether the energy is the meter's own count, not the sum of its readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +221,10 @@ def integrate(
     watts = use.watts[np.isfinite(use.watts)]
     drawn = None if reason or not len(watts) else _drawn(use, started_seconds, ended_seconds)
     # A counter in steps that are large for the run is of no use, not even across a hole.
-    if counted is not None and (not len(watts) or _is_fine(use, started_seconds, ended_seconds)):
+    by_count = counted is not None and (
+        not len(watts) or _is_fine(use, started_seconds, ended_seconds)
+    )
+    if counted is not None and by_count:
         energy = counted
         if drawn is not None and abs(energy - drawn) > _DISAGREEMENT_SHARE * max(energy, drawn):
             remarks.append(
@@ -241,6 +246,7 @@ def integrate(
         remarks=tuple(remarks),
         reason="" if energy is not None else reason or counted_reason or "it reported no power",
         lag_joules=0.0 if energy is None else _lagging(use, started_seconds, ended_seconds),
+        counted=by_count,
     )
 
 
@@ -864,5 +870,5 @@ def _levels_of(power: Power, instrument: Instrument | None) -> list[tuple[int, s
     if power.readings < 10:
         limits.append((1, f"{power.meter} gave {power.readings} readings in the run, not 10"))
     if instrument is None or not instrument.integrates:
-        limits.append((2, f"{power.meter} does not integrate energy itself"))
+        limits.append((2, f"{power.meter} does not integrate energy itself, or too coarsely"))
     return limits

@@ -267,7 +267,7 @@ def _points(
 
 
 def _quantities(cell: Cell) -> dict[str, tuple[float, ...]]:
-    """What every run of a cell has. Mean power is energy over duration."""
+    """What every run of a cell has. Mean power is energy over its span."""
     found = [row.measurement for row in cell.results if row.measurement is not None]
     values: dict[str, tuple[float, ...]] = {DURATION: cell.durations_seconds}
     for name, figure in cell.figures.items():

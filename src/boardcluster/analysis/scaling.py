@@ -57,6 +57,7 @@ __all__ = [
     "in_family",
     "intermediate_share",
     "node_scalings",
+    "other_differences",
     "predict",
     "predict_size",
     "scaling_among",
@@ -93,7 +94,8 @@ class Fit:
     """What no number of workers exceeds: 1 / serial share. None without a bound, and where the
     runs do not show one: the interval of the share begins at 0, or the law does not fit."""
     exact: bool
-    """Whether there are only two points, through which the law always goes."""
+    """Whether there are only two points and the law goes through both, as it does unless they ask
+    for a share below 0 or above 1."""
     serial_interval: Interval | None = None
     """95 % interval of the serial share; None where a point has one run, and for Gustafson."""
     p_fit: float | None = None
@@ -221,7 +223,8 @@ class SizeFit:
     r_squared: float | None
     """Share of the scatter that the line explains; None as in ``Fit``."""
     exact: bool
-    """Whether there are only two points."""
+    """Whether there are only two points and the line goes through both, as it does unless it would
+    fall with the size, or begin below 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +270,8 @@ class FactorEffect:
 
 _Points = Sequence[tuple[int, float]]
 _SIGNIFICANCE = 0.05
+_ROUNDING = 1e-6
+"""Residuals of a line through its points."""
 _SHARES = 10_001
 """Serial shares that are tried for its interval: steps of 0.01 %."""
 
@@ -384,7 +389,7 @@ def size_fit(points: _Points) -> SizeFit | None:
         return None
     start, slope = _line([float(size) for size, _ in rows], [seconds for _, seconds in rows])
     fitted = [start + slope * size for size, _ in rows]
-    exact = len({size for size, _ in rows}) == 2
+    exact = _is_exact(rows, fitted)
     return SizeFit(
         start_seconds=start,
         throughput_bytes_per_second=1 / slope if slope > 0 else None,
@@ -421,7 +426,7 @@ def _fit(
     rows: Sequence[tuple[int, float]],
     fitted: Sequence[float],
 ) -> Fit:
-    exact = len({workers for workers, _ in rows}) == 2
+    exact = _is_exact(rows, fitted)
     bounded = law is Law.AMDAHL and share > 0
     return Fit(
         law=law,
@@ -445,6 +450,10 @@ def _line(places: Sequence[float], values: Sequence[float]) -> tuple[float, floa
     rows = [(1 / value, place / scale / value) for place, value in zip(places, values, strict=True)]
     (intercept, slope), _ = nnls(rows, [1.0] * len(rows))
     return float(intercept), float(slope) / scale
+
+
+def _is_exact(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> bool:
+    return len(rows) == 2 and max(map(abs, _residuals(rows, fitted))) < _ROUNDING
 
 
 def _residuals(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> tuple[float, ...]:
@@ -531,7 +540,7 @@ def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
         amdahl=None if scaled else amdahl_fit(times, errors, degrees=degrees),
         gustafson=gustafson_fit(times) if scaled else None,
         cells=tuple(cells),
-        differences=_differences(cells, apart_from="workers"),
+        differences=other_differences(cells, apart_from="workers"),
         bend=None if scaled else _bend(cells),
     )
 
@@ -611,7 +620,7 @@ def _size_scaling(cells: Sequence[Cell]) -> SizeScaling | None:
         ),
         fit=fit,
         cells=tuple(cells),
-        differences=_differences(cells),
+        differences=other_differences(cells),
     )
 
 
@@ -695,7 +704,7 @@ def _effect(factor: str, one: Cell, other: Cell, value: Callable[[Cell, str], st
         slower_value=value(slower, factor),
         faster_value=value(faster, factor),
         ratio=ratio_of_cells(slower, faster),
-        differences=_differences((slower, faster), apart_from=factor),
+        differences=other_differences((slower, faster), apart_from=factor),
     )
 
 
@@ -792,7 +801,13 @@ _FOLLOWS = {
 """Beginnings of the lines on fingerprints that say nothing new where this is what differs."""
 
 
-def _differences(cells: Sequence[Cell], *, apart_from: str = "") -> tuple[str, ...]:
+def other_differences(cells: Sequence[Cell], *, apart_from: str = "") -> tuple[str, ...]:
+    """Name what differs among the fingerprints of cells, one line each.
+
+    Args:
+        cells: the cells.
+        apart_from: the factor in which they differ; what follows from it is not named.
+    """
     lines = differences_among(row for cell in cells for row in cell.fingerprints)
     missing = apart_from in {"workers", "master"}
     follows = _FOLLOWS.get(apart_from, ())

@@ -51,7 +51,11 @@ WHOLE_RUN = ""
 
 GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
 _SLOW_SECONDS = 5.0  # what the agent reads rarely is known at least so often, see agent.py
-VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "veth", "virbr", "wg")
+VIRTUAL_INTERFACES = (
+    *("boardcluster", "bond", "br", "cni", "docker", "dummy", "flannel", "ifb", "lxc", "lxd"),
+    *("podman", "tailscale", "tap", "team", "tun", "veth", "virbr", "vlan", "vmbr", "vnet"),
+    *("wg", "zt"),
+)
 """Interfaces whose packets another interface counts, too, or that belong to somebody else."""
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "left_of",
     "new_campaign",
     "new_campaign_id",
+    "require_same_text",
     "single_spec",
 ]
 
@@ -246,11 +247,13 @@ def _require_finished(
         spec = as_begun(request.spec, campaign)
         unfinished = bool(next_round(store, campaign, spec, declared).trials)
     if unfinished:
-        edited = "" if same else ", though the file was edited since"
+        # What was edited is refused by --resume.
+        edited = "" if same else ", though the file or cluster.toml was edited since"
+        restore = "" if same else "restore what was edited and "
         raise UsageError(
             f"campaign {campaign.id} of {name!r} is not finished: "
             f"{summary.ok} of {summary.planned} runs are ok{edited}",
-            hint="continue with --resume, or start a new one with --new",
+            hint=f"{restore}continue with --resume, or start a new one with --new",
         )
 
 
@@ -281,11 +284,13 @@ def _gone_on(
             f"there is nothing left to run of campaign {campaign.id}",
             hint=f"see `boardcluster results --campaign {campaign.id}`, or start a new one: --new",
         )
-    if request.start is Start.CONTINUE:
-        still = {trial.id for trial in left}
-        chosen = tuple(trial for trial in select(planned, only) if trial.id in still)
-    else:
-        chosen = select(left, only)
+    still = {trial.id for trial in left}
+    chosen = tuple(trial for trial in select(planned, only) if trial.id in still)
+    if not chosen and request.start is not Start.CONTINUE:
+        raise EmptySelectionError(
+            f"nothing that --only selects is left to run of campaign {campaign.id}",
+            hint="select something else, or leave --only out to run the rest",
+        )
     return PlannedWork(
         campaign=campaign, spec=spec, planned=planned, chosen=chosen, further=further
     )
@@ -310,6 +315,28 @@ def left_of(
         for trial in store.trials(campaign.id)
         if states[trial.id] not in done or trial.id in again
     )
+
+
+def require_same_text(
+    campaign: Campaign, trials: Sequence[Trial], texts: Callable[[Trial], Dataset]
+) -> None:
+    """Refuse to continue a campaign with another text than it was begun with.
+
+    Args:
+        campaign: the campaign; of one whose trials read several texts nothing is known.
+        trials: those to be run.
+        texts: returns the prepared text of a trial.
+
+    Raises:
+        UsageError: the text was edited.
+    """
+    reader = next(filter(_takes_text, trials), None) if campaign.dataset_sha256 else None
+    if reader is not None and texts(reader).sha256 != campaign.dataset_sha256:
+        raise UsageError(
+            f"the text {reader.input or campaign.dataset} is not the one that campaign "
+            f"{campaign.id} began with: its runs would not be comparable",
+            hint="restore it, or start a new campaign with --new",
+        )
 
 
 # A new campaign

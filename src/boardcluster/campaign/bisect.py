@@ -369,6 +369,9 @@ class _Search:
 
 
 def _counts(row: Result, *, tainted: bool) -> bool:
+    """Whether a run is a value of its cell; a warm-up is none."""
+    if row.trial.warm_up:
+        return False
     ended_well = row.attempt is not None and row.attempt.state is AttemptState.OK
     found = row.measurement
     return ended_well and found is not None and (tainted or in_cell(found))

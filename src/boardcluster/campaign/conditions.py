@@ -123,12 +123,12 @@ def _cool(
         hot: dict[str, float] = {}
         found, silent = each_node(kernels, lambda first: hottest_celsius(live.as_root[first]))
         for first, names in kernels.items():
-            celsius = found.get(first)
+            celsius, words = found.get(first), ""  # a node may answer again at the next look
             if celsius is None:
                 words = _SILENT if first in silent else "no temperature sensor"
-                failures.update(dict.fromkeys(names, words))
             elif celsius >= limit:
                 hot[first] = celsius
+            failures.update(dict.fromkeys(names, words))
         return hot
 
     def cool(hot: dict[str, float]) -> bool:

@@ -99,5 +99,6 @@ def _default_workers(follow: Follower) -> int:
     """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
     fitting = workers_that_fit(operation.available_memory_bytes())
     if fitting < _WORKERS:
-        follow.line(f"this machine's memory has room for {fitting} workers, not {_WORKERS}")
+        room = f"{fitting} worker{'s' * (fitting != 1)}"
+        follow.line(f"this machine's memory has room for {room}, not {_WORKERS}")
     return max(1, min(_WORKERS, fitting))

@@ -146,7 +146,7 @@ class _Trials:
         self._bench = bench
         self._watch = watch
         self._recovery = recovery
-        self._was_up = False
+        self._was_up = recovery is not None and recovery.is_up  # of a further round it is
         self._known: tuple[LiveCluster, Fingerprint] | None = None
         self._without: list[tuple[str, object]] = []
         """Cause and cell of the latest trials that have no result."""
@@ -188,8 +188,14 @@ class _Trials:
                     if " full" in still
                     else "see `boardcluster status`; restart with `boardcluster down` and `up`"
                 )
-                + ", then continue with `boardcluster run FILE --resume`",
+                + f", then {self._how_to_go_on()}",
             )
+
+    def _how_to_go_on(self, further: str = "") -> str:
+        """Say how the trials left are run; only what a campaign file began can be resumed."""
+        if not self._campaign.name:
+            return "run the command again"
+        return f"continue with `boardcluster run FILE --resume{further}`"
 
     def _tried(self, trial: Trial) -> TrialEnd:
         """Make an attempt at a trial, and more where it was only disturbed.
@@ -251,8 +257,7 @@ class _Trials:
             raise ClusterError(
                 f"{_SAME_CAUSES} trials in a row of campaign {self._campaign.id} ended for one "
                 f"cause: {end.reason}; the other trials stay pending",
-                hint="remove the cause, then continue with `boardcluster run FILE --resume "
-                "--retry-failed`",
+                hint=f"remove the cause, then {self._how_to_go_on(' --retry-failed')}",
             )
 
 

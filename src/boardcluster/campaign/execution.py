@@ -413,7 +413,8 @@ class Execution:
     def _words(self, application: YarnApplication | None, exit_status: int) -> str:
         """Return YARN's words; of a failure for lack of memory that YARN leaves out, the task's.
 
-        MapReduce tells YARN only that a task failed; the reason is in the containers' logs.
+        MapReduce tells YARN only that a task failed; the reason is in the containers' logs. Of a
+        Spark driver that ends by an error of its own YARN has no word.
         """
         if application is None:
             return tail_text(self.stderr, lines=3)
@@ -421,7 +422,7 @@ class Execution:
         if exit_status == 0 or _OOM.search(words):
             return words
         found = _first_line((self.stderr, *self._container_logs("syslog", "stderr")), _OOM)
-        return f"{found} {words}".strip() if found else words
+        return f"{found} {words}".strip() or tail_text(self.stderr, lines=3)
 
     def _container_logs(self, *names: str) -> list[Path]:
         """Return the files of some names that containers wrote and that were fetched."""

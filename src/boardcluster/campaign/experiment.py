@@ -23,7 +23,7 @@ from boardcluster.catalog.consistency import doubt_of
 from boardcluster.catalog.lookup import nearest
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.catalog.ratios import Answer, check_ratios, read_ratios
-from boardcluster.cluster.limits.host import look_at_host
+from boardcluster.cluster.limits.host import look_at_host, with_own_disks
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.cluster.state import load_state
 from boardcluster.errors import (
@@ -66,13 +66,11 @@ class Stand:
     """What that takes; None where nothing is left."""
     words: tuple[str, ...] = ()
     """Lines on what its nodes ask of this machine."""
-    dilation: float = 1.0
-    """By how much this machine is slower than the boards; as planned for what is left."""
 
     @property
     def known_seconds(self) -> float:
         """How long what is left takes on this machine, as far as earlier runs tell."""
-        return self.preflight.known_seconds * self.dilation if self.preflight else 0.0
+        return self.preflight.known_seconds if self.preflight else 0.0
 
     @property
     def unknown_runs(self) -> int:
@@ -230,8 +228,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
         planned = stand
         if hosts and stand.preflight is not None and not stand.preflight.problems:
             with _noting(found, stand.name):
-                fit = _fit(stand.spec, stand.left, hosts[0])
-                planned = replace(stand, words=fit.words, dilation=fit.dilation)
+                planned = replace(stand, words=_fit(stand, hosts[0]).words)
         fitting.append(planned)
     return fitting
 
@@ -243,18 +240,20 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def _fit(spec: ClusterSpec, trials: Sequence[Trial], host: Host) -> TwinPlan:
+def _fit(stand: Stand, host: Host) -> TwinPlan:
     """Check that this machine holds the largest variant of a twin; return what its nodes get.
 
     Raises:
         CapacityError: it does not; with the arithmetic.
         UsageError: the catalog lacks a figure of a board.
     """
-    variants = {variant_of(trial) for trial in trials}
+    variants = {variant_of(trial) for trial in stand.left}
     largest = max(
-        (apply_variant(spec, variant) for variant in variants), key=lambda row: len(row.nodes)
+        (apply_variant(stand.spec, variant) for variant in variants),
+        key=lambda row: len(row.nodes),
     )
-    return plan_limits(largest, host)
+    names = [node.name for node in largest.nodes]
+    return plan_limits(largest, with_own_disks(host, stand.home / "nodes", names))
 
 
 def _progress(

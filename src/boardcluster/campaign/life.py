@@ -15,6 +15,7 @@ from boardcluster.campaign.begin import (
     find_work,
     new_campaign,
     new_campaign_id,
+    require_same_text,
 )
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import Follower, each_health_once, each_run
@@ -117,8 +118,8 @@ def run_campaign(
 
     Raises:
         LockedError: another driver is at work.
-        UsageError: there is nothing to resume, the file was edited, or an unfinished campaign is
-            in the way.
+        UsageError: there is nothing to resume, the file or the text that it reads was edited, or
+            an unfinished campaign is in the way.
         EmptySelectionError: nothing is left or selected.
         CapacityError: it cannot run here; with every reason.
         ClusterError: a node or daemon was lost, and did not come back as far as the policy waits
@@ -141,6 +142,8 @@ def run_campaign(
             refuse_problems(preflight)
             with follow.following():  # only now: progress bars and a question do not go together
                 texts = prepared_texts(cache, follow.progress)
+                if work.campaign is not None:
+                    require_same_text(work.campaign, work.chosen, texts)
                 campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
                 bench = Bench(
                     policy=request.spec.policy, cache=cache, progress=follow.progress, text=texts
@@ -200,9 +203,11 @@ def _recovery(
 
 def _skipped_words(recovery: Recovery) -> str:
     gone = "; ".join(f"{name}: {why}" for name, why in recovery.left_out.items())
+    count = len(recovery.skipped)
+    runs = "1 run stays pending" if count == 1 else f"{count} runs stay pending"
     return (
-        f"{len(recovery.skipped)} runs are pending, because they need workers that were lost "
-        f"({gone}); `boardcluster run FILE --resume` runs them once these are back"
+        f"{runs} for lack of workers that were lost ({gone}); once these are back, continue with "
+        "`boardcluster run FILE --resume`"
     )
 
 

@@ -40,7 +40,7 @@ def propose(
             profile=profile,
             workers=workers,
             subnet=subnet,
-            cores=os.cpu_count() or 1,
+            cores=len(os.sched_getaffinity(0)),  # a container may have fewer than there are
             memory_bytes=available_memory_bytes(),
         )
     )

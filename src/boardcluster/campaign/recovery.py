@@ -99,6 +99,11 @@ class Recovery:
         self.left_out: dict[str, str] = {}
         self.skipped: list[Trial] = []
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the cluster came up, so that what does not do so now was lost."""
+        return self._cluster.live is not None
+
     def skips(self, trial: Trial) -> bool:
         """Whether a trial must wait because its cell needs a worker that was left out.
 
@@ -137,7 +142,8 @@ class Recovery:
         seconds = _DAEMONS_SECONDS
         if self._policy.on_loss is OnLoss.WAIT:
             seconds = self._policy.loss_wait_seconds
-        broken = self._await_daemons(seconds)
+        live = self._cluster.live  # one that did not come up is started by the next attempt
+        broken = "" if live is None else self._await_daemons(live, seconds)
         if broken and self._policy.on_loss is OnLoss.WAIT:
             return f"{lost}; still not whole: {broken}"
         self._cluster.look_again()
@@ -174,11 +180,8 @@ class Recovery:
             sleep=self._sleep,
         )
 
-    def _await_daemons(self, seconds: float) -> str:
+    def _await_daemons(self, live: LiveCluster, seconds: float) -> str:
         """Wait for daemons that somebody starts again; return what is not whole, in words."""
-        live = self._cluster.live
-        if live is None:
-            return "the cluster is not up"
         managed = any(facts.service_manager == "systemd" for facts in live.facts.values())
         return wait_until(
             lambda: _not_whole(live),

@@ -12,7 +12,7 @@ from boardcluster.errors import UsageError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Engine, Policy
 from boardcluster.services.profile import profile_names
-from boardcluster.services.settings import check_setting
+from boardcluster.services.settings import check_setting, refuse_idle
 from boardcluster.spec.campaign import load_campaign
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
@@ -108,7 +108,7 @@ def single_workload(
         only: run only trials with KEY=VALUE[,VALUE].
 
     Raises:
-        UsageError: there is no such workload, engine or parameter.
+        UsageError: there is no such workload, engine or parameter, or an option has no effect.
         InputError: the text cannot be read.
     """
     workload = load_workload(name)
@@ -124,6 +124,7 @@ def single_workload(
         raise UsageError(f"an input has no effect: {name} reads no text", hint="leave it out")
     given = {key.removeprefix(f"{name}."): value for key, value in (parameters or {}).items()}
     check_parameters(workload, given)
+    refuse_idle(settings or (), chosen)
     if size_bytes is None and text is not None:
         size_bytes = from_file(text, size_bytes=None, cache=cache, progress=progress).size_bytes
     if size_bytes is None:

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from boardcluster.campaign.accounting import intermediate_bytes
 from boardcluster.campaign.begin import new_campaign_id
@@ -42,7 +43,7 @@ from boardcluster.redaction import redact
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.profile import with_settings
-from boardcluster.services.settings import by_file
+from boardcluster.services.settings import by_file, refuse_idle
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
@@ -85,6 +86,8 @@ class UserProgram:
     """Main class of a Spark jar."""
     options: tuple[str, ...] = ()
     """Further options for ``spark-submit``."""
+    py_files: tuple[str, ...] = ()
+    """Python files and archives that a Spark program imports: paths here, or URLs for Spark."""
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines for this submission, as the engines read them."""
     secrets: Mapping[str, Path] = field(default_factory=dict)
@@ -127,6 +130,9 @@ def check_program(program: UserProgram) -> None:
     if not start:
         raise InputError(f"the program is empty: {path}", hint="give a jar or a Python file")
     is_jar = start == b"PK\x03\x04"
+    for text in filter(_is_path, program.py_files):
+        if not Path(text).is_file():
+            raise InputError(f"not a file: {text}", hint="check the paths of --py-files")
     for name, secret in program.secrets.items():
         _check_secret(name, secret)
     if program.engine is Engine.MAPREDUCE and not is_jar:
@@ -193,10 +199,30 @@ def _hand_over(live: LiveCluster, secrets: Mapping[str, Path], folder: str) -> d
     return places
 
 
+def _is_path(text: str) -> bool:
+    return not urlsplit(text).scheme
+
+
+def _py_files(live: LiveCluster, texts: Sequence[str], folder: str) -> tuple[str, ...]:
+    """Put files beside a program on the master, named as they are imported; return the option."""
+    places = []
+    for number, text in enumerate(texts):
+        place = text
+        if _is_path(text):
+            place = f"{folder}/py-files/{number}/{Path(text).name}"
+            live.master.run(["mkdir", "-p", f"{folder}/py-files/{number}"])
+            live.master.put(Path(text).resolve(), place)
+        places.append(place)
+    return ("--py-files", ",".join(places)) if places else ()
+
+
 def _command(
-    live: LiveCluster, program: UserProgram, path: str, *, conf: str, tag: str
+    live: LiveCluster, program: UserProgram, path: str, *, conf: str, tag: str, scratch: str
 ) -> list[str]:
-    """Return the command that submits the program, which is at that path on the master."""
+    """Return the command that submits the program, which is at that path on the master.
+
+    What the program imports is put into its folder there.
+    """
     if program.engine is Engine.MAPREDUCE:
         return mapreduce_command(live.layout, conf=conf, jar=path, arguments=program.arguments)
     command = spark_submit_command(
@@ -207,7 +233,8 @@ def _command(
         main=program.main,
         arguments=program.arguments,
     )
-    return [command[0], *program.options, *command[1:]]
+    beside = _py_files(live, program.py_files, scratch)
+    return [command[0], *program.options, *beside, *command[1:]]
 
 
 def run_program(
@@ -228,9 +255,10 @@ def run_program(
     Raises:
         LockedError: another driver is at work.
         ClusterNotUpError: the cluster is not up.
-        UsageError: Spark does not fit on the nodes, or the engines lack a setting.
+        UsageError: Spark does not fit on the nodes, or a setting is lacking or has no effect.
         CapacityError: a setting does not fit the nodes' memory.
     """
+    refuse_idle(program.settings, [program.engine])
     with driver_lock(home, doing="submit"):
         live = operation.attach(home, cache=cache, progress=follow.progress)
         built = with_settings(live.layout.profile, program.settings, live.spec)
@@ -326,7 +354,7 @@ def submit_program(
                 live.master.temporary_upload(program.path.resolve()) as path,
                 observing(live, folder, tag, lasting_seconds=longest_seconds) as observation,
             ):
-                command = _command(live, program, path, conf=conf, tag=tag)
+                command = _command(live, program, path, conf=conf, tag=tag, scratch=scratch)
                 observation.settle()
                 outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=place)
                 observed = _observed(observation, outcome)
@@ -397,7 +425,8 @@ def _state(
     if observed.refusal and state is AttemptState.OK:
         state, reason = AttemptState.INVALID, observed.refusal
     if dead := dead_daemons(live):
-        state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
+        lost = f"node_lost: {', '.join(dead)}"
+        state, reason = AttemptState.INVALID, f"{lost}; {reason}" if reason else lost
     return state, reason
 
 

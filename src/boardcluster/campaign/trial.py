@@ -33,10 +33,12 @@ from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     HostError,
+    InstallError,
     MeasuringLimitError,
     MeterError,
     SpecError,
     StalledError,
+    UnreachableError,
 )
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import (
@@ -63,6 +65,14 @@ _T = TypeVar("_T")
 
 _OOM_WORDS = re.compile(r"(^|: )oom \(")
 """How a failure for lack of memory is told; a node that swaps stands still, too."""
+
+_NOT_THE_TRIALS: tuple[tuple[tuple[type[BoardclusterError], ...], str], ...] = (
+    ((StalledError, MeasuringLimitError), ""),
+    ((CapacityError,), "storage: "),
+    ((UnreachableError,), "node_lost: "),  # of an outage that is over; else the board is lost
+    ((HostError, SpecError, MeterError, InstallError), "host: "),
+)
+"""Errors that say nothing about the trial, and how the reason begins; the first that fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +155,8 @@ def run_trial(
         _require_room(live, jobs)
         measurement, observed = _measured(this, jobs)
     except BoardclusterError as error:
+        if isinstance(error, UnreachableError):  # what was submitted may run on, beside the next
+            _give_up(this)
         return _judged(this, error)
     finally:
         with live.unlimited():
@@ -361,13 +373,13 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
             measurement=None,
             lost=named,
         )
-    if isinstance(error, StalledError | MeasuringLimitError):
-        return TrialEnd(state=AttemptState.INVALID, reason=words, measurement=None)
-    if isinstance(error, CapacityError):
-        return TrialEnd(state=AttemptState.INVALID, reason=f"storage: {words}", measurement=None)
-    if isinstance(error, HostError | SpecError | MeterError):
-        return TrialEnd(state=AttemptState.INVALID, reason=f"host: {words}", measurement=None)
-    return TrialEnd(state=AttemptState.FAILED, reason=words, measurement=None)
+    start = next((start for errors, start in _NOT_THE_TRIALS if isinstance(error, errors)), None)
+    return TrialEnd(
+        state=AttemptState.FAILED if start is None else AttemptState.INVALID,
+        reason=f"{start or ''}{words}",
+        measurement=None,
+        passing=isinstance(error, UnreachableError),
+    )
 
 
 def _merged_counters(jobs: Sequence[JobRun]) -> dict[str, int]:

@@ -33,7 +33,7 @@ from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
 from boardcluster.factors import FACTORS
-from boardcluster.records import ClusterSpec
+from boardcluster.records import AttemptState, ClusterSpec
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.profile import own_parts
 from boardcluster.services.settings import by_file, merge_files
@@ -223,7 +223,7 @@ def _telling_how_to_go_on() -> Iterator[None]:
 
 
 def _typical_seconds(store: Store, planned: TunePlan, declared: ClusterSpec) -> float | None:
-    """Return what a run of the base at the whole size took before, on average; None if none was.
+    """Return what a good run of the base at the whole size took, on average; None without one.
 
     In seconds of this machine, as the budget is.
     """
@@ -242,6 +242,9 @@ def _typical_seconds(store: Store, planned: TunePlan, declared: ClusterSpec) -> 
         row.measurement.duration_seconds * row.measurement.dilation
         for row in store.results()
         if row.measurement
+        and row.attempt
+        and row.attempt.state is AttemptState.OK
+        and not row.trial.warm_up
         and all(one.level(row.trial) == base.get(one.name, one.empty) for one in FACTORS)
     ]
     return math.fsum(took) / len(took) if took else None

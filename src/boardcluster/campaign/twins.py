@@ -12,6 +12,7 @@ from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
+from boardcluster.spec.meters import FILE_ENDINGS
 from boardcluster.spec.template import render_cluster
 from boardcluster.telemetry.meters.registry import meter_facts
 
@@ -72,6 +73,7 @@ def _self_contained(spec: ClusterSpec, file: Path) -> str:
     """Return the file's text; one that names others by their path gets whole paths."""
     twins = [node.twin for node in spec.nodes if node.twin is not None]
     names = [name for row in twins for name in (row.board, row.medium, row.supply, row.cooling)]
-    if any(name.endswith(".toml") for name in (*names, spec.profile)):
+    names += [spec.profile, *(key for meter in spec.meters for key in meter.options)]
+    if any(name.endswith((".toml", *FILE_ENDINGS)) for name in names):
         return render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
     return file.read_text(encoding="utf-8")

@@ -116,7 +116,8 @@ def nodes_words(live: LiveCluster) -> str:
     """Say how many nodes a cluster has: ``1 master and 4 workers``."""
     if len(live.spec.nodes) == 1:
         return "1 node, which is master and worker"
-    return f"1 master and {len(live.spec.workers)} workers"
+    count = len(live.spec.workers)
+    return f"1 master and {count} worker{'s' * (count != 1)}"
 
 
 def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
@@ -196,7 +197,7 @@ def take_down(
             scratch_stays=lambda name, why: follow.line(SCRATCH_STAYS.format(name=name, why=why)),
         )
         if wipe:
-            operation.wipe(home)
+            operation.wipe(home, without=without)
         if told is not None:
             told(ended)
         # Last: on a full disk the store cannot be written until the above has freed it.
@@ -292,4 +293,5 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
         for name, failure in clear_scratch(live).items():
             follow.line(SCRATCH_STAYS.format(name=name, why=failure.message))
     if count := store.mark_interrupted("interrupted: the driver was killed"):
-        follow.line(f"{count} attempts of a killed driver are marked invalid")
+        runs = "1 attempt" if count == 1 else f"{count} attempts"
+        follow.line(f"marked invalid: {runs} of a killed driver")

@@ -10,7 +10,7 @@ from boardcluster.campaign.execution import clear_leftovers
 from boardcluster.campaign.heartbeat import lost_now
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.cluster.state import load_state
-from boardcluster.errors import DaemonError
+from boardcluster.errors import BoardclusterError, DaemonError
 from boardcluster.factors import settings_words
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Trial
@@ -63,8 +63,14 @@ class VariantSwitcher:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.leave()
-        else:
+            return
+        try:
             self.abandon()
+        except (BoardclusterError, OSError) as failure:  # which must not hide why it came to that
+            why = failure.message if isinstance(failure, BoardclusterError) else failure
+            error.add_note(
+                f"not everything could be ended: {why}; run `boardcluster down --home {self.home}`"
+            )
 
     def __call__(self, trial: Trial) -> LiveCluster:
         """Return the running cluster in the variant and the start of a trial.

@@ -34,7 +34,7 @@ def print_preflight(preflight: Preflight, *, reporter: Reporter | None) -> None:
         forms = "1 variant of the cluster"
     starts = f", in {preflight.starts} starts" if preflight.starts > 1 else ""
     lines = [
-        f"{preflight.runs} runs of {preflight.cells} cells on {forms}{starts}",
+        f"{_count(preflight.runs, 'run')} of {_count(preflight.cells, 'cell')} on {forms}{starts}",
         f"time: {_time_words(preflight)}",
         f"space on the nodes: {format_bytes(preflight.space_bytes)} (inputs, and the largest run)",
         *sorted(preflight.notes)[:_NOTES_SHOWN],
@@ -53,12 +53,16 @@ def print_preflight(preflight: Preflight, *, reporter: Reporter | None) -> None:
             reporter.line(line)
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def _time_words(preflight: Preflight) -> str:
     if preflight.unknown_runs == preflight.runs:
         return "unknown, because nothing similar was measured on this cluster yet"
     words = f"about {format_seconds(preflight.known_seconds)} for the jobs, from earlier runs"
     if preflight.unknown_runs:
-        words += f", and {preflight.unknown_runs} runs of unknown time"
+        words += f", and {_count(preflight.unknown_runs, 'run')} of unknown time"
     return words
 
 

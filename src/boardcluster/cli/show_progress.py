@@ -88,7 +88,9 @@ def _end_words(progress: Progress) -> str:
     left = len(progress.results) - progress.done
     if not left:
         return "nothing is running: the campaign is finished"
-    return f"nothing is running: {left} left; resume with `boardcluster run ... --resume`"
+    if not progress.campaign.name:  # of a single command, which nothing resumes
+        return f"nothing is running: {left} of {len(progress.results)} unfinished"
+    return f"nothing is running: {left} left; resume with `boardcluster run FILE --resume`"
 
 
 def progress_words(progress: Progress, driver: str, now_utc: datetime.datetime) -> Iterator[str]:

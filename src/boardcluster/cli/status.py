@@ -27,7 +27,8 @@ def command(
     if as_json:
         print_json(seen)
         return
-    say(f"{seen.phase}: {seen.workers} workers, profile {seen.profile}, {seen.engines}")
+    workers = "1 worker" if seen.workers == 1 else f"{seen.workers} workers"
+    say(f"{seen.phase}: {workers}, profile {seen.profile}, {seen.engines}")
     if seen.security is Security.INSECURE_LAB:
         say(INSECURE_WARNING)
     for words in seen.unreachable:

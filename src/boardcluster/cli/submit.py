@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import sys
 import threading
@@ -25,10 +26,14 @@ from boardcluster.cli.options import (
 from boardcluster.errors import RunError, UsageError
 from boardcluster.records import AttemptState, Engine
 from boardcluster.services.settings import settings_of_submission
+from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX
 
 __all__ = ["EPILOG", "command"]
 
 _POLL_SECONDS = 0.2
+_Timeout = Annotated[
+    float, typer.Option(min=1, max=TIMEOUT_SECONDS_MAX, help="Longest run time, in seconds.")
+]
 
 
 EPILOG = (
@@ -58,7 +63,7 @@ def command(
         ),
     ] = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
-    timeout: Annotated[float, typer.Option(min=1, help="Longest run time, in seconds.")] = 86400,
+    timeout: _Timeout = 86400,
     as_json: JsonOption = False,
 ) -> None:
     """Run your own program on the running cluster and record its time, counters, logs and status.
@@ -66,13 +71,12 @@ def command(
     Its output appears as it is printed; the engine's log is kept with the artefacts.
     """
     options = [part for pair in conf or [] for part in ("--conf", pair)]
-    options += ["--py-files", py_files] if py_files else []
     if not engine.on_yarn:
         raise UsageError(
             f"submit cannot run programs of {engine.own_name}",
             hint="choose mapreduce or spark; run an MPI program with mpirun",
         )
-    if engine is Engine.MAPREDUCE and (options or main_class):
+    if engine is Engine.MAPREDUCE and (options or main_class or py_files):
         raise UsageError(
             "--class, --conf and --py-files can only be used with Spark",
             hint="for MapReduce give the main class and -D options after the jar",
@@ -83,6 +87,7 @@ def command(
         arguments=tuple(program[1:]),
         main=main_class,
         options=tuple(options),
+        py_files=tuple(filter(None, py_files.split(","))),
         settings=settings_of_submission(setting or ()),
         secrets=secrets_of(secret or ()),
     )
@@ -113,20 +118,26 @@ def _following(path: Path, *, quiet: bool) -> Iterator[None]:
     """Copy what the program prints to standard output (or error, with ``--json``) as it appears."""
     done = threading.Event()
     target = sys.stderr if quiet else sys.stdout
+    # A look may find only the first bytes of a character.
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def copy(position: int, *, last: bool) -> int:
+        with path.open("rb") as stream:
+            stream.seek(position)
+            while chunk := stream.read(1 << 16):
+                position += len(chunk)
+                target.write(decoder.decode(chunk))
+        target.write(decoder.decode(b"", final=last))
+        target.flush()
+        return position
 
     def follow() -> None:
-        position = 0
-        while True:
-            last = done.wait(_POLL_SECONDS)
-            if path.exists():
-                with path.open("rb") as stream:
-                    stream.seek(position)
-                    while chunk := stream.read(1 << 16):
-                        position += len(chunk)
-                        target.write(chunk.decode(errors="replace"))
-                target.flush()
-            if last:
-                return
+        position, last = 0, False
+        with contextlib.suppress(BrokenPipeError):  # `| head` reads no more; the program goes on
+            while not last:
+                last = done.wait(_POLL_SECONDS)
+                if path.exists():
+                    position = copy(position, last=last)
 
     thread = threading.Thread(target=follow)
     thread.start()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from boardcluster.cluster.facts import parse_facts
-from boardcluster.cluster.folders import NOT_IN_PATHS
 from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_clock import CLOCK_ERROR_MOST_SECONDS, compare_clocks
 from boardcluster.remote.node_rpc import rpc
+from boardcluster.spec.checks import check_folder
 from boardcluster.spec.cluster import DEFAULT_FOLDER
 from boardcluster.units import GIB, MIB, format_bytes, format_rate, format_seconds
 
@@ -60,6 +60,9 @@ _WORDS = {
 """Kinds of media from the slowest under small, mixed reads and writes to the fastest."""
 
 _RANKS = tuple(_WORDS)
+
+_Clock = tuple[float, str, float]
+"""How far a clock is ahead of ours in seconds, whose it is, and how wrong that may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +123,7 @@ def suggest_folder(facts: NodeFacts) -> str:
         return DEFAULT_FOLDER
     if usual is not None and best.folder == usual.folder:
         return DEFAULT_FOLDER
-    return f"{best.folder.rstrip('/')}/boardcluster"
+    return _folder_on(best)
 
 
 def faster_folder(facts: NodeFacts) -> str:
@@ -136,10 +139,22 @@ def _suits(mount: Mount) -> bool:
         mount.file_system in _FILE_SYSTEMS
         and not mount.read_only
         and "noexec" not in options
-        and not NOT_IN_PATHS.search(mount.folder)
-        and not mount.folder.startswith("/boot")
         and (mount.available_bytes or 0) >= _LEAST_MEDIUM_BYTES
+        and _is_allowed(_folder_on(mount))
     )
+
+
+def _folder_on(mount: Mount) -> str:
+    return f"{mount.folder.rstrip('/')}/boardcluster"
+
+
+def _is_allowed(folder: str) -> bool:
+    """Whether cluster.toml may say it."""
+    try:
+        check_folder(folder)
+    except ValueError:
+        return False
+    return True
 
 
 def _rank(facts: NodeFacts, mount: Mount | None) -> int:
@@ -200,7 +215,13 @@ def refuse_sudo(facts: NodeFacts) -> Refusal | None:
         return Refusal(
             reason=f"sudo asks {user} for a password, which cannot be typed on many nodes",
             fix=f"on the node: echo '{user} ALL=(ALL) NOPASSWD: ALL' | "
-            f"sudo tee /etc/sudoers.d/010_{user}-nopasswd",
+            "sudo tee /etc/sudoers.d/010_boardcluster",
+        )
+    if facts.sudo is Sudo.SILENT:
+        return Refusal(
+            reason="sudo does not answer within seconds, as where a node cannot look up its own "
+            "name",
+            fix='on the node: echo "127.0.1.1 $(hostname)" | sudo tee -a /etc/hosts',
         )
     if facts.sudo is Sudo.MISSING:
         return Refusal(
@@ -226,8 +247,8 @@ def skews(nodes: Mapping[str, NodeFacts]) -> list[str]:
     """Describe what is wrong with clocks, in one line each.
 
     That is each pair of neighbours, by clock, that are surely more than a second apart, this
-    machine among them: boards may all be wrong alike. And each clock that is not known well enough
-    to tell.
+    machine among them: boards may all be wrong alike. Where no step is that long it is the pair
+    that is furthest apart. And each clock that is not known well enough to tell.
     """
     ordered = sorted(
         [
@@ -244,11 +265,22 @@ def skews(nodes: Mapping[str, NodeFacts]) -> list[str]:
         for _, name, error in ordered
         if error > CLOCK_ERROR_MOST_SECONDS
     ]
-    for (behind, first, first_error), (ahead, second, second_error) in pairwise(ordered):
-        apart = ahead - behind
-        if apart - first_error - second_error > SKEW_MOST_SECONDS:
-            found.append(f"the clock of {second} is {format_seconds(apart)} ahead of {first}'s")
+    far = [pair for pair in pairwise(ordered) if _surely_apart_seconds(pair) > SKEW_MOST_SECONDS]
+    if not far:  # small steps may add up
+        widest = max(combinations(ordered, 2), key=_surely_apart_seconds, default=None)
+        if widest is not None and _surely_apart_seconds(widest) > SKEW_MOST_SECONDS:
+            far = [widest]
+    found += [
+        f"the clock of {second} is {format_seconds(ahead - behind)} ahead of {first}'s"
+        for (behind, first, _), (ahead, second, _) in far
+    ]
     return found
+
+
+def _surely_apart_seconds(pair: tuple[_Clock, _Clock]) -> float:
+    """Return how far two clocks are apart at least, the one that is behind first."""
+    (behind, _, error), (ahead, _, other_error) = pair
+    return ahead - behind - error - other_error
 
 
 def facts_table(nodes: Mapping[str, NodeFacts]) -> tuple[list[str], list[list[str]]]:

@@ -207,9 +207,11 @@ def _sudo(raw: Mapping[str, Any]) -> Sudo:
     if raw["is_root"] and raw["user"] == "root":
         return Sudo.ROOT
     answer = raw["programs"]["sudo"]
-    if answer is None:
+    if answer is None and not raw["sudo_hangs"]:
         return Sudo.MISSING
-    return Sudo.WORKS if raw["is_root"] or answer["status"] == 0 else Sudo.ASKS
+    if raw["is_root"] or (answer and answer["status"] == 0):
+        return Sudo.WORKS
+    return Sudo.SILENT if answer is None else Sudo.ASKS
 
 
 def _java(home: str, said: Mapping[str, str]) -> JavaHome:

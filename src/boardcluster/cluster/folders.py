@@ -11,7 +11,6 @@ from pathlib import Path
 from boardcluster.errors import ClusterError, ClusterNotUpError, UsageError
 
 __all__ = [
-    "NOT_IN_PATHS",
     "again",
     "cache_folder",
     "home_folder",
@@ -21,7 +20,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"(?![.-])[A-Za-z0-9._+@-]+")
-NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
+_NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
 """Hadoop's URIs and Spark's class paths break on spaces, on non-ASCII and on much between."""
 
 
@@ -42,7 +41,7 @@ def _absolute(folder: Path, *, options: str) -> Path:
 def _usable(folder: Path, *, options: str) -> Path:
     """Return the folder's whole path if Hadoop and Spark can work in it."""
     whole = _absolute(folder, options=options)
-    if bad := sorted(set(NOT_IN_PATHS.findall(str(whole)))):
+    if bad := sorted(set(_NOT_IN_PATHS.findall(str(whole)))):
         raise UsageError(
             f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path contains "
             f"{', '.join(map(repr, bad))}",

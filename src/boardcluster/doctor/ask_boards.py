@@ -20,10 +20,11 @@ from boardcluster.doctor.facts import (
     WaitingJob,
 )
 from boardcluster.errors import RemoteError
-from boardcluster.records import ClusterSpec, NodeSpec
+from boardcluster.records import NodeSpec
 from boardcluster.remote.base import Remote
-from boardcluster.remote.node_rpc import HttpAnswer, http_get_all, processes, rpc
+from boardcluster.remote.node_rpc import HttpAnswer, http_get_all, rpc
 from boardcluster.services.layout import PORTS
+from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
 
 __all__ = ["ask_boards", "firewall_is_whole"]
 
@@ -44,12 +45,13 @@ def ask_boards(facts: Facts, remotes: Mapping[str, Remote]) -> Facts:
     boards, errors = each_node(
         declared, lambda name: _ask_board(declared[name], remotes[name], state)
     )
-    up = state is not None and state.phase == "up" and spec.master.name in boards
+    master = (facts.running or spec).master.name  # a campaign may have it elsewhere
+    up = state is not None and state.phase == "up" and master in boards
     return replace(
         facts,
         boards=tuple(boards.values()),
         lost=tuple(LostBoard(spec=declared[name], error=errors[name]) for name in errors),
-        masters=_ask_masters(spec, remotes[spec.master.name]) if up else None,
+        masters=_ask_masters(master, remotes[master]) if up else None,
     )
 
 
@@ -57,16 +59,21 @@ def _ask_board(node: NodeSpec, remote: Remote, state: LiveState | None) -> Board
     facts = discover(remote, folder=node.folder)
     request = {"do": "inspect", "root": "/", "folder": facts.folder, "name": node.name}
     raw = rpc(remote, request, program="nodefacts")
-    details = _details(raw, dead=_dead_daemons(node.name, remote, state))
+    restarts = facts.service_manager == "systemd"
+    details = _details(raw, dead=_dead_daemons(node.name, remote, state, restarts=restarts))
     return Board(spec=node, facts=facts, details=details)
 
 
-def _dead_daemons(name: str, remote: Remote, state: LiveState | None) -> tuple[str, ...]:
-    here = [row for row in state.daemons if row.node == name] if state else []
-    if not here:
+def _dead_daemons(
+    name: str, remote: Remote, state: LiveState | None, *, restarts: bool
+) -> tuple[str, ...]:
+    """Return the daemons that run no more; systemd may have started one again since."""
+    known = {row.name: row.process for row in state.daemons if row.node == name} if state else {}
+    if not known:
         return ()
-    views = processes(remote, [row.process for row in here])
-    return tuple(row.name for row, process in zip(here, views, strict=True) if not process.alive)
+    manager: ServiceManager = Systemd(remote) if restarts else PlainProcesses(remote)
+    alive = manager.running(known)
+    return tuple(daemon for daemon in known if daemon not in alive)
 
 
 def _details(raw: Mapping[str, Any], *, dead: tuple[str, ...]) -> BoardDetails:
@@ -131,8 +138,8 @@ def _endpoint(text: str) -> tuple[str, int]:
     return "::" if not any(whole) else whole.hex(":", 2), int(port, 16)
 
 
-def _ask_masters(spec: ClusterSpec, remote: Remote) -> MasterAnswers:
-    base = f"http://{spec.master.name}"
+def _ask_masters(name: str, remote: Remote) -> MasterAnswers:
+    base = f"http://{name}"
     urls = [
         f"{base}:{PORTS['namenode-web']}{_DATANODES}",
         f"{base}:{PORTS['resourcemanager-web']}{_MANAGERS}",

@@ -10,7 +10,17 @@ from typing import TypeAlias
 from boardcluster.capabilities import Capabilities, Network
 from boardcluster.doctor.facts import Facts
 
-__all__ = ["Check", "Facts", "Fault", "Faults", "Finding", "Severity", "Where"]
+__all__ = [
+    "UNREAD_LOG",
+    "Check",
+    "Facts",
+    "Fault",
+    "Faults",
+    "Finding",
+    "Severity",
+    "Where",
+    "counted",
+]
 
 
 class Severity(StrEnum):
@@ -63,6 +73,14 @@ class Fault:
 
 Faults: TypeAlias = Iterator[Fault | str]
 """What a check yields: faults, and sentences on what is well or cannot be told."""
+
+UNREAD_LOG = "not checked: its kernel's log cannot be read"
+"""What to say of a board of which nobody may see what its kernel complains of."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something: ``1 worker``, ``2 workers``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -234,6 +234,13 @@ class Facts:
         return (_of_this_machine(self.machine),)
 
     @property
+    def no_masters(self) -> str:
+        """Why nothing is known of the masters, in words."""
+        if self.state is not None and self.state.phase == "up":
+            return "cannot tell: the master's board does not answer"
+        return "the cluster is not up"
+
+    @property
     def expected_workers(self) -> tuple[NodeSpec, ...]:
         """The workers that should be live."""
         return (self.running or self.declared).workers

@@ -95,6 +95,7 @@ def expected_runs(
         beyond = [
             _expected(_Tried(question=question, results=()), every, nodes)
             for question in _untried([one.question for one in tried])
+            if cluster is None or question.workers <= cluster.capabilities.nodes_max
         ]
         # Hardware that cannot be compared with any gives no answer with fewer runs, either.
         if any(row.seconds is not None for row in beyond):

@@ -89,10 +89,15 @@ def _messages(run: LinpackRun) -> float:
     return run.n**2 * (1 - 1 / run.q) / run.p
 
 
+def _seconds_per_bit(run: LinpackRun) -> float:
+    """What a message costs: nothing on one worker, which may have no link at all."""
+    return _messages(run) / run.link_bits_per_second if run.workers > 1 else 0.0
+
+
 def linpack_seconds(model: LinpackModel, run: LinpackRun) -> float:
     """Return the time of a run; what it took is not looked at."""
     work = linpack_operations(run.n) / (run.workers * model.rate_gflops * 1e9)
-    return work + model.message_bits * _messages(run) / run.link_bits_per_second
+    return work + model.message_bits * _seconds_per_bit(run)
 
 
 def fit_linpack(
@@ -119,7 +124,7 @@ def fit_linpack(
     message = float(np.dot(left, weights) / np.dot(weights, weights)) if left else 0.0
     rates = []
     for run in of_board:
-        spent = message * _messages(run) / run.link_bits_per_second
+        spent = message * _seconds_per_bit(run)
         rates.append(linpack_operations(run.n) / max(run.seconds - spent, 1e-9) / run.workers)
     fitted = LinpackModel(
         rate_gflops=float(np.median(rates)) / 1e9,

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from boardcluster.errors import ProbeOutputError
+from boardcluster.fetch.cache import writing
 from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.probes.timing import time_program
 from boardcluster.probes.waveform import write_wave
@@ -92,7 +93,8 @@ def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     audio_seconds = PAPER_AUDIO_SECONDS if paper else QUICK_AUDIO_SECONDS
     with tempfile.TemporaryDirectory(prefix="boardcluster-audio-") as folder:
         path = Path(folder) / _INPUT
-        write_wave(path, seconds=audio_seconds)
+        with writing(path):
+            write_wave(path, seconds=audio_seconds)
         site.remote.put(path, f"{site.folder}/{_INPUT}")
     figures: list[ProbeFigure] = []
     for encoder in ENCODERS:

@@ -78,7 +78,7 @@ def _over_tcp(site: Site, peer: Site, output: str) -> None:
         ["NPtcp", *options],
         port=port,
         log=f"{peer.folder}/netpipe.log",
-        longest_seconds=timeout_seconds + 60,
+        longest_seconds=(timeout_seconds + 60) * peer.dilation,
     ):
         site.remote.run(
             ["NPtcp", "-h", peer.address, *options, "-o", output],
@@ -98,7 +98,8 @@ def _over_mpi(site: Site, peer: Site, output: str) -> None:
     timeout_seconds = _TIMEOUT_SECONDS[site.mode]
     with serving_in(places, folder=site.folder, environment={}) as variables:
         # Under timeout, so that it ends by itself if the driver is killed.
-        bounded = ["timeout", str(round(timeout_seconds + 60)), *command]
+        longest_seconds = (timeout_seconds + 60) * site.dilation
+        bounded = ["timeout", str(round(longest_seconds)), *command]
         site.remote.run(bounded, env=variables, cwd=site.folder, timeout_seconds=timeout_seconds)
 
 

@@ -157,7 +157,8 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
 
 def _usual_link(asked: AskedRun, spec: ClusterSpec | None) -> float:
     """Return the rate of a worker's link where none was asked for: that of its own interface."""
-    rates = [float(spec.network.link_bits_per_second)] if spec else []
+    declared = spec.network.link_bits_per_second if spec else 0  # a node alone has no link
+    rates = [float(declared)] if declared else []
     if asked.board and (own := board_rates(asked.board).link_bits_per_second):
         rates.append(own)
     return min(rates, default=_LINK_BITS_PER_SECOND)

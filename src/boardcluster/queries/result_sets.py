@@ -289,9 +289,11 @@ class _Loader:
         left_out = sum(len(cell.left_out) for cell in cells)
         left_out += sum(len(row.results) for row in untrusted(results, tainted=self._tainted))
         if left_out:
-            notes = [*notes, f"{left_out} tainted runs are left out; --tainted includes them"]
+            runs, them = ("run is", "it") if left_out == 1 else ("runs are", "them")
+            notes = [*notes, f"{left_out} tainted {runs} left out; --tainted includes {them}"]
         if counted := sum(cell.counted(Verdict.TAINTED) for cell in cells):
-            notes = [*notes, f"{counted} of these runs are tainted"]
+            verb = "is" if counted == 1 else "are"
+            notes = [*notes, f"{counted} of these runs {verb} tainted"]
         if not self._against_paper:
             return own_result_set(name, title, cells, notes=notes)
         workloads = {cell.workload for cell in cells if not cell.is_mix}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -282,10 +283,12 @@ def _numbers(store: Store, runs: Sequence[Result]) -> dict[str, float]:
 
 
 def _hottest_celsius(store: Store, result: Result) -> float | None:
-    """The highest temperature of any node during a run; None where no sensor said any."""
+    """The highest temperature of any node during a run; None where nothing readable says any."""
     import numpy as np  # noqa: PLC0415  most rounds change nothing
 
-    telemetry = store.telemetry(result.attempt) if result.attempt else None
+    telemetry = None
+    with contextlib.suppress(StoreError):  # one damaged file must not cost the watch, or a report
+        telemetry = store.telemetry(result.attempt) if result.attempt else None
     columns = [
         node.columns["temperature_celsius"]
         for node in (telemetry.nodes if telemetry else ())

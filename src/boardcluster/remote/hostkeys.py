@@ -163,6 +163,8 @@ def trust(known_hosts: Path, learned: Sequence[HostKey]) -> None:
         HostKeyError: the file has another key for a host. It stays as it is.
     """
     text = known_hosts.read_text() if known_hosts.exists() else ""
+    if text and not text.endswith("\n"):  # as an editor may leave it
+        text += "\n"
     for key in {key.line: key for key in learned}.values():
         mine = _find(known_hosts, key.name, key.host) if text else ()
         if not mine:

@@ -95,8 +95,10 @@ JAVAS = (
 )
 COMPLAINTS = (
     *("uas_eh_abort", "uas_eh_device_reset", "reset high-speed USB", "reset SuperSpeed"),
-    *("I/O error", "EXT4-fs error", "Remounting filesystem read-only", "mmc0: error"),
+    *("I/O error", "EXT4-fs error", "Remounting filesystem read-only"),
+    *(f"mmc{number}: error" for number in range(4)),
     *("Under-voltage", "Undervoltage", "Out of memory", "oom-kill"),
+    "Memory cgroup out of memory",
 )
 PACKAGE_MANAGERS = (b"apt", b"dpkg", b"unattended-upgrade", b"mandb", b"update-initramfs")
 REMOTE_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "autofs")
@@ -124,14 +126,17 @@ def expand(root: str, patterns: Sequence[str]) -> list[str]:
 
 
 def texts(root: str, paths: Sequence[str]) -> dict[str, str]:
-    """Read small files; what cannot be read is left out."""
+    """Read small files, of a long one the first whole lines; what cannot be read is left out."""
     answer = {}
     for path in paths:
         try:
             with open(inside(root, path), "rb") as stream:
-                answer[path] = stream.read(FILE_BYTES_MOST).decode("utf-8", "replace")
+                text = stream.read(FILE_BYTES_MOST)
         except OSError:
             continue  # absent, or a link without a carrier, which refuses its speed
+        if len(text) == FILE_BYTES_MOST:
+            text = text[: text.rfind(b"\n") + 1]
+        answer[path] = text.decode("utf-8", "replace")
     return answer
 
 
@@ -301,7 +306,8 @@ def facts(request: dict[str, Any]) -> dict[str, Any]:
     }
     deadline = time.monotonic() + PROGRAMS_WITHIN_SECONDS
     files = texts(root, expand(root, FACT_FILES))
-    said = {"sudo": finish(asked.pop("sudo"), deadline)}
+    sudo = asked.pop("sudo")
+    said = {"sudo": finish(sudo, deadline)}
     works = os.geteuid() != 0 and said["sudo"] is not None and said["sudo"]["status"] == 0
     prefix = ["sudo", "-n"] if works else []
     asked["dmesg"] = start(root, [*prefix, "dmesg"])
@@ -319,6 +325,7 @@ def facts(request: dict[str, Any]) -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "user": user(),
         "is_root": os.geteuid() == 0,
+        "sudo_hangs": sudo is not None and said["sudo"] is None,
         "java_home": os.environ.get("JAVA_HOME", ""),
         "systemd": os.path.isdir(inside(root, "/run/systemd/system")),
         "machine_id": identity(root),

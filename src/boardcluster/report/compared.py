@@ -179,7 +179,10 @@ def _marked_kinds(side: ResultSet) -> str:
 def _headline(comparison: ResultSetComparison) -> str:
     times = [match for match in comparison.matches if match.quantity == DURATION]
     rows = times or list(comparison.matches)
-    what = words.count(len(rows), "configuration") + " in common"
+    published = comparison.first.is_published or comparison.second.is_published
+    # A paper has several cells, and a cell several other quantities, for one configuration.
+    noun = "configuration" if times and not published else "number"
+    what = f"{words.count(len(rows), noun)} in common"
     tally = Tally(match.outcome for match in rows)
     kind = ("takes longer", "takes less time") if times else ("is higher", "is lower")
     said = [
@@ -192,7 +195,7 @@ def _headline(comparison: ResultSetComparison) -> str:
     ]
     counted = ", ".join(f"{text} in {tally[key]}" for text, key in said if tally[key])
     ratios = [ratio.value for match in times if (ratio := match.ratio) and ratio.value > 0]
-    if len(ratios) < 2 or comparison.first.is_published or comparison.second.is_published:
+    if len(ratios) < 2 or published:
         return f"{what}: {counted}"
     # The cells of a paper that match one of ours are of several media: no mean is made of them.
     mean = _times(geometric_mean(ratios))

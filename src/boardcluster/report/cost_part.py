@@ -46,9 +46,12 @@ def cost_part(costs: Sequence[Cost]) -> Part | None:
 
 
 def loses(costs: Sequence[Cost]) -> KeyPoint | None:
-    """That one program on one node beats every number of workers; None where it beats none."""
+    """That one program on one node beats every number of workers; None where no runs show that."""
     lost = [
-        row for row in costs if row.single_seconds is not None and row.nodes is None and row.points
+        row
+        for row in costs
+        if row.single_seconds is not None and row.nodes is None and row.points
+        if not any(_reaches(point, row.single_seconds) for point in row.points)
     ]
     if not lost:
         return None
@@ -61,6 +64,11 @@ def loses(costs: Sequence[Cost]) -> KeyPoint | None:
         section="cost",
         emulated=worst.emulated,
     )
+
+
+def _reaches(point: CostPoint, seconds: float) -> bool:
+    """Whether the interval of the cluster's time holds that of the program: neither is shown."""
+    return point.interval_seconds is not None and point.interval_seconds.low <= seconds
 
 
 def _ratio(row: Cost) -> float:

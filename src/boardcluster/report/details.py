@@ -316,9 +316,12 @@ def _proof_summary(source: Source) -> str:
         return "No verified result yet."
     tainted = words.count(out, "tainted run")
     if not total:
+        whose, outputs, times = (
+            ("its", "output was", "time") if out == 1 else ("their", "outputs were", "times")
+        )
         return (
-            f"{tainted}: their outputs were proved right by a method named here, so only their"
-            " times cannot be trusted."
+            f"{tainted}: {whose} {outputs} proved right by a method named here, so only {whose}"
+            f" {times} cannot be trusted."
         )
     runs = "The 1 run" if total == 1 else f"The {total} runs"
     each = "its output was" if total == 1 else "each of their outputs was"

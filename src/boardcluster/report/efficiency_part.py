@@ -163,8 +163,9 @@ class _What:
         if amount.value is None:
             return words.NONE
         if amount.interval is None:
-            return "one run, no interval"
-        edges = (amount.interval.low * self.scale, amount.interval.high * self.scale)
+            return amount.why_no_interval
+        low, high = max(0.0, amount.interval.low), amount.interval.high
+        edges = (low * self.scale, high * self.scale)
         return " to ".join(words.number(edge) for edge in edges)
 
 

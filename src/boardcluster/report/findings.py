@@ -15,7 +15,6 @@ from boardcluster.report.parts import Part
 from boardcluster.report.ratio_words import basis
 from boardcluster.report.source import (
     Source,
-    configuration,
     groups_of,
     named_cell,
     state_counts,
@@ -82,10 +81,8 @@ def _mix_finding(source: Source, row: FactorEffect) -> CellFinding:
     one, several = row.faster, row.slower
     if one.concurrency != 1:
         one, several = several, one
-    known = configuration(one, source.cells).split(", ")
-    which = ", ".join(part for part in known if part != _ONE_BY_ONE)
     start = (
-        f"{words.workload_name(one.workload)}{f' over {which}' if which else ''}"
+        f"{named_cell(one, source.cells, without=_ONE_BY_ONE)}"
         f" on {words.engine_name(one.engine)}:"
         f" {words.seconds_with_unit(one.mean_seconds)} {_ONE_BY_ONE},"
         f" {words.seconds_with_unit(several.mean_seconds)} with {several.concurrency} at once"
@@ -104,8 +101,10 @@ def _mix_finding(source: Source, row: FactorEffect) -> CellFinding:
 def _said(found: MeasuredRatio, how: str, what: str) -> tuple[str, str, str]:
     """Verdict, certainty and ratio; a difference only where the runs show one."""
     ratio = words.ratio(found.value)
-    if found.interval is None:
+    if found.interval is None and found.agrees:
         return f"{ratio} times as {how}", f"One of the {what} {_ONCE}", ratio
+    if found.interval is None:
+        return "no difference shown", f"One of the {what} {_ONCE}", ""
     if found.is_shown:
         return f"{ratio} times as {how}", basis(found), ratio
     if found.verdict is EffectVerdict.NOT_WORTHWHILE:

@@ -2,6 +2,7 @@ r"""Tables as LaTeX, ready for ``\input``: booktabs, everything escaped, units i
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ __all__ = ["escape", "latex_label", "latex_table", "write_latex"]
 _HEAD = r"""% Written by boardcluster. Needs \usepackage{booktabs}; pdfLaTeX reads UTF-8 since 2018.
 % Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.
 """
+_LABEL_MOST = 60
 _ALIGNED = {Display.NUMBER: "r", Display.LONG: r"p{0.4\linewidth}"}
 _BLANKS = re.compile("[^\\S\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]+")
 _SPECIAL = {
@@ -76,9 +78,13 @@ def escape(text: str) -> str:
 
 
 def latex_label(text: str) -> str:
-    """Return a name for a file or a label: small letters, digits and hyphens."""
+    """Return a name for a file or a label: small letters, digits and hyphens, 60 at most."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")[:60].strip("-") or "table"
+    found = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
+    if len(found) > _LABEL_MOST:  # what begins alike must not have one name
+        digest = hashlib.sha256(found.encode()).hexdigest()[:6]
+        found = f"{found[: _LABEL_MOST - 7].strip('-')}-{digest}"
+    return found or "table"
 
 
 def latex_table(table: ReportTable, *, label: str = "") -> str:

@@ -23,7 +23,8 @@ _MAY_BE_UNKNOWN = ("Stands for", "Limits", "Kernel command line", "NUMA", "Gover
 def machine_section(material: Material) -> Iterator[Part]:
     """What ran on what; without runs, what is declared."""
     source, cluster = material.source, material.cluster
-    nodes = max((setup.nodes for setup in source.fingerprints), default=0)
+    declared = len(cluster.nodes) if cluster else 0
+    nodes = max((setup.nodes for setup in source.fingerprints), default=declared)
     emulated = cluster is not None and bool(cluster.capabilities.mark)
     prices = prices_table(Declared(cluster=cluster).prices(nodes), emulated=emulated)
     tables = present(_setup_table(source), _nodes_table(cluster), prices)

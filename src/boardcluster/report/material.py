@@ -87,6 +87,7 @@ class Material:
                 diagnoses=self.evidence.diagnoses,
                 facts=self.evidence.facts,
                 cluster=self.cluster,
+                cells=self.source.cells,
                 drifts=self.drifts,
                 compared={pair_key(row.slower, row.faster): row.ratio for row in self.effects},
             )

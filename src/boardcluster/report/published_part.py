@@ -32,7 +32,7 @@ _CONDITIONS = (
 _OUTCOMES = {
     MatchOutcome.INSIDE: "inside our interval",
     MatchOutcome.OUTSIDE: "outside our interval",
-    MatchOutcome.NO_INTERVAL: "one run, no interval",
+    MatchOutcome.NO_INTERVAL: "not judged: our one run has no interval",
 }
 
 

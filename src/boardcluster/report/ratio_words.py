@@ -87,7 +87,7 @@ def family_words(ratio: MeasuredRatio) -> str:
 def basis(ratio: MeasuredRatio) -> str:
     """Interval of a ratio, what it is from, and of how many comparisons it is one: a sentence."""
     if ratio.interval is None:
-        return f"No interval: {ratio.reason}."
+        return f"{ratio.reason[:1].upper()}{ratio.reason[1:]}."
     holds = ratio.interval.low <= 1 <= ratio.interval.high
     includes = ", which includes 1" if holds else ""
     sentence = f"95 % interval of the ratio {span(ratio)}{includes}, from {interval(ratio)}"
@@ -107,10 +107,14 @@ def drift_words(found: CampaignDrift) -> str:
     """What run order did to the times of a campaign."""
     longer = "longer" if found.share > 0 else "shorter"
     by = f"{words.percent(abs(found.share))} {longer}"
+    several = found.starts > 1
     if found.kind is DriftKind.CHANGE:
-        what = f"from run {found.position + 1} on, times of campaign {found.campaign} are {by}"
+        until = ", until the cluster was started again" if several else ""
+        what = f"from run {found.position + 1} on{until}, times of campaign {found.campaign}"
+        what += f" are {by}"
     else:
-        what = f"the last runs of campaign {found.campaign} took {by} than its first"
+        of = "each start of the cluster in campaign" if several else "campaign"
+        what = f"the last runs of {of} {found.campaign} took {by} than its first"
     return (
         f"Times drift: {what}, over all of its configurations ({found.runs} runs, p"
         f" {words.p_value(found.p_adjusted)}). Heat, a disk that fills up or another load on the"

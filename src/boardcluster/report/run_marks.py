@@ -16,6 +16,7 @@ __all__ = ["DisturbedTimes", "disturbances"]
 _SHARE = 0.05  # of its cores, or of the time: what a reader would look for in the curves
 _STOLEN_SHARE = 0.02
 _QUOTA = "held back by a CPU quota"
+_SWAP = ("swap_in_bytes", "swap_out_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +57,16 @@ def _of(window: Window) -> Iterator[DisturbedTimes]:
         ("quota_throttled_seconds", _QUOTA, _SHARE),
         ("foreign_cpu_seconds", "CPU used by other programs", _SHARE * window.cores),
         ("cpu_steal_seconds", "CPU taken by the hypervisor", _STOLEN_SHARE * window.cores),
-        ("swap_in_bytes", "swapping", 0.0),
-        ("swap_out_bytes", "swapping", 0.0),
     ):
         track = window.track(column)
         if track is not None:
             yield from _one(window, what, track, np.asarray(track.rates() > share))
+    swaps = [row for name in _SWAP if (row := window.column(name)) is not None]
+    if swaps:
+        known = np.asarray(~np.isnan(swaps).all(axis=0))
+        track = window.track_where(known, np.nansum(swaps, axis=0))
+        if track is not None:
+            yield from _one(window, "swapping", track, np.asarray(track.rates() > 0))
 
 
 def _one(window: Window, what: str, track: Track, flags: Flags) -> Iterator[DisturbedTimes]:

@@ -129,7 +129,7 @@ def _fit(fit: Fit, scaling: NodeScaling) -> str:
 def _tested(residuals: Iterable[float], *, exact: bool) -> str:
     """How well a fit agrees with its points."""
     if exact:
-        return "two points always fit exactly, so the fit is untested"
+        return "two points fit exactly, so the fit is untested"
     return f"residuals up to {100 * max(map(abs, residuals), default=0.0):.1f} %"
 
 

@@ -37,7 +37,7 @@ __all__ = ["CERTAINTIES", "SECTIONS"]
 
 CERTAINTIES = {
     Certainty.PUBLISHED: "reported for other boards, not measured here",
-    Certainty.COMPUTED: "computed from these runs, as an upper limit",
+    Certainty.COMPUTED: "computed from these runs, not measured",
     Certainty.COMPARED: "both were measured here",
 }
 _METHOD = (

@@ -169,10 +169,17 @@ def configuration(cell: Cell, cells: Sequence[Cell], *, size: bool = True) -> st
     return ", ".join(parts)
 
 
-def named_cell(cell: Cell, cells: Sequence[Cell]) -> str:
-    """The workload of a cell and what sets it apart: ``WordCount over 256 MB, 4 workers``."""
-    which = configuration(cell, cells)
-    return f"{words.workload_name(cell.workload)}{f' over {which}' if which else ''}"
+def named_cell(cell: Cell, cells: Sequence[Cell], *, without: str = "") -> str:
+    """The workload of a cell and what sets it apart: ``WordCount over 256 MB, 4 workers``.
+
+    Args:
+        cell: the cell.
+        cells: all of the report.
+        without: a part that is not said; empty for none.
+    """
+    parts = [part for part in configuration(cell, cells).split(", ") if part not in ("", without)]
+    name = words.workload_name(cell.workload)
+    return f"{name}{' over ' if cell.size_bytes else ', '}{', '.join(parts)}" if parts else name
 
 
 def trial_getters(result_of: Callable[[Item], Result]) -> Getters[Item]:

@@ -20,7 +20,7 @@ from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.bounds import CellBound, bound_of, bound_words, gain_words
 from boardcluster.report.cost_part import loses
-from boardcluster.report.evidence import Evidence
+from boardcluster.report.evidence import Evidence, key_of
 from boardcluster.report.material import Material
 from boardcluster.report.parts import KeyPoint, Part
 from boardcluster.report.ratio_words import basis
@@ -150,7 +150,9 @@ def _untrusted(source: Source, validity: Validity) -> KeyPoint | None:
     """That the numbers cannot be trusted; None where most attempts count."""
     if not validity.is_doubtful:
         return None
-    why = f", most often because: {validity.reasons[0][0]}" if validity.reasons else ""
+    reason, times = next(iter(validity.reasons), ("", 0))
+    how = "most often" if times > 1 else "for instance"
+    why = f", {how} because: {reason}" if reason else ""
     out = validity.attempts - validity.counted
     return KeyPoint(
         name="These numbers cannot be trusted",
@@ -181,7 +183,7 @@ def _difference(source: Source, differences: Sequence[Difference]) -> KeyPoint |
     certainty = f"{basis(ratio).removesuffix('.')} ({counts})."
     section = workload_anchor(found.faster.workload)
     emulated = source.are_emulated([found.faster, found.slower])
-    if ratio.interval is not None and not ratio.is_shown:
+    if not ratio.is_shown and (ratio.interval is not None or not ratio.agrees):
         worthwhile = ratio.verdict is EffectVerdict.NOT_WORTHWHILE
         what = "there is no worthwhile difference" if worthwhile else "no difference is shown"
         return KeyPoint(
@@ -220,10 +222,15 @@ def _held_back(source: Source, evidence: Evidence) -> KeyPoint | None:
         return None
     known = [row for cell in source.cells if (row := bound_of(cell, evidence)) is not None]
     if not known:
+        runs = [run for cell in source.cells for run in cell.results]
+        seen = any(key_of(run) in evidence.diagnoses for run in runs)
+        why = "their samples do not show it" if seen else "they have no telemetry"
         return KeyPoint(
             name="What holds it back",
-            sentence="What holds these runs back is not known: they have no telemetry",
-            certainty="The section on validity names the runs without telemetry.",
+            sentence=f"What holds these runs back is not known: {why}",
+            certainty="The samples lack what would tell."
+            if seen
+            else "The section on validity names the runs without telemetry.",
             section="validity",
             emulated=source.is_emulated(source.results),
         )
@@ -246,7 +253,8 @@ def _bound_point(source: Source, row: CellBound) -> KeyPoint | None:
     first = f"held back by {bound_words(row.first)} for {row.percent(row.first)} of the time"
     behind = f", then by {bound_words(row.second)}" if row.second is not None else ""
     gain = f"; {gain_words(row, row.first, ' would make it')}" if row.first in row.gains else ""
-    certainty = f"From the samples of {words.count(row.runs, 'run')}; the gain is predicted."
+    certainty = f"From the samples of {words.count(row.runs, 'run')}"
+    certainty += "; the gain is predicted." if gain else "."
     return KeyPoint(
         name="What holds it back",
         sentence=f"{name} is {first}{behind}{gain}",

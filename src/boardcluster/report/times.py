@@ -12,7 +12,7 @@ from boardcluster.analysis.cells import Cell, verdict_of
 from boardcluster.analysis.twins import node_words
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.foreign import write_csv
-from boardcluster.records import Measurement, Result, in_cell
+from boardcluster.records import Measurement, Result
 from boardcluster.report import words
 from boardcluster.report.export.frames import at
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
@@ -89,8 +89,9 @@ def times_part(source: Source, cells: Sequence[Cell], over: str) -> Part:
 def _left_out(source: Source, workload: str) -> str:
     """A sentence about the attempts that are not in the numbers; empty if all are."""
     results = [item for item in source.of_workloads() if item.trial.workload == workload]
-    ends = Tally(_end_of(result) for result in results)
-    kinds = ("failed", "invalid", "warm-up") + (() if source.tainted else ("tainted",))
+    counted = {id(run) for cell in source.of_workload(workload) for run in cell.results}
+    ends = Tally(_end_of(result) for result in results if id(result) not in counted)
+    kinds = ("failed", "invalid", "warm-up", "tainted")
     out = [f"{ends[kind]} {kind}" for kind in kinds if ends[kind]]
     if not out:
         return ""
@@ -103,10 +104,7 @@ def _end_of(result: Result) -> str:
     """How an attempt ended, as far as numbers go."""
     if state_of(result) != "ok":
         return state_of(result)
-    if result.trial.warm_up:
-        return "warm-up"
-    found = result.measurement
-    return "ok" if found is None or in_cell(found) else found.verdict.value
+    return "warm-up" if result.trial.warm_up else verdict_of(result).value
 
 
 def _verdicts(cell: Cell) -> str:

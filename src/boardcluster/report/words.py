@@ -89,6 +89,7 @@ _WORKLOADS = {
     "wordcount": "WordCount",
 }
 _LEAST_P = 0.0001
+_DECIDES = 0.05
 _UNITS = {
     "_mebibytes_per_second": "MiB/s",
     "_megabytes_per_second": "MB/s",
@@ -257,8 +258,14 @@ def listed(items: Iterable[str], word: str = "and") -> str:
 
 
 def p_value(value: float) -> str:
-    """A p value; one that is below what any model of a few runs can vouch for says only that."""
-    return f"{value:.2g}" if value >= _LEAST_P else f"below {_LEAST_P:g}"
+    """A p value; one that is below what any model of a few runs can vouch for says only that.
+
+    It has digits enough to be on that side of 0.05 on which what is shown is decided.
+    """
+    if value < _LEAST_P:
+        return f"below {_LEAST_P:g}"
+    texts = (f"{value:.{digits}g}" for digits in range(2, 18))
+    return next(text for text in texts if (float(text) < _DECIDES) is (value < _DECIDES))
 
 
 def moment(utc: str) -> str:

@@ -125,9 +125,10 @@ def _curves(source: Source, cells: Sequence[Cell], evidence: Evidence, name: str
         engine = words.engine_name(result.trial.engine)
         seconds = words.seconds_with_unit(result.measurement.duration_seconds)
         page = source.page_of(result)
+        seen = "" if result is runs[0] else " that have samples"
         said = (
             f"Run {attempt.name} took {seconds}. Among the runs of the slowest configuration on "
-            f"{engine}, it is the one nearest the median. Shaded areas are phases."
+            f"{engine}{seen}, it is the one nearest the median. Shaded areas are phases."
         )
         yield Part(
             title=f"One run on {engine} over time",

@@ -19,8 +19,8 @@ __all__ = ["Curve", "NetpipePoint", "check_integrity", "parse_curve", "sizes_up_
 _NETPIPE_MEGABIT = 2**20
 _MEGABIT = 1e6
 _STOP_SECONDS = 1.0
-_SMALL_BYTES = 1024
 """NetPIPE ends early once one message takes longer (STOPTM)."""
+_SMALL_BYTES = 1024
 _TIME_ERROR_SECONDS = 0.51e-8
 _RATE_ERROR = 0.51e-6
 _POINT = re.compile(r" *(\d+) +(\d+\.\d+) +(\d+\.\d+) *")

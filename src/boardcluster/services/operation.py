@@ -21,8 +21,9 @@ from pathlib import Path
 from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.limits.disks import DISK
-from boardcluster.cluster.limits.host import look_at_host
+from boardcluster.cluster.limits.host import look_at_host, with_own_disks
 from boardcluster.cluster.limits.limiter import Limiter
+from boardcluster.cluster.memory import available_memory_bytes
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import Daemon, LiveState, load_state, remove_state, save_state
 from boardcluster.errors import (
@@ -212,20 +213,17 @@ def check_memory(spec: ClusterSpec) -> None:
     worker = min(node.memory_bytes for node in spec.workers)
     rest = wanted - sum(node.memory_bytes for node in spec.workers)
     fitting = max(0, (free - rest) // worker)
+    size = format_bytes(wanted, binary=True)
+    several = f"{len(spec.nodes)} nodes declare {size} together"
+    said = several if len(spec.nodes) > 1 else f"the node declares {size}"
+    fewer = f"{fitting} worker" if fitting == 1 else f"{fitting} workers"
     raise CapacityError(
-        f"{len(spec.nodes)} nodes declare {format_bytes(wanted, binary=True)} together, but this "
-        f"machine has {format_bytes(free, binary=True)} available",
-        hint=f"declare at most {fitting} workers of {format_bytes(worker, binary=True)}, "
-        "or less memory for each, in cluster.toml",
+        f"{said}, but this machine has {format_bytes(free, binary=True)} available",
+        hint=f"declare at most {fewer} of {format_bytes(worker, binary=True)}, or less memory for "
+        "each, in cluster.toml"
+        if fitting
+        else "declare less `memory` in cluster.toml, or end programs that use memory",
     )
-
-
-def available_memory_bytes() -> int:
-    """Return what the kernel says may be used without swapping."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise ClusterError("/proc/meminfo has no MemAvailable")
 
 
 def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress) -> Layout:
@@ -300,26 +298,25 @@ def up(
         if spec.twin is None:
             check_memory(spec)
         require_disk_space(home)
-    nodes.check(spec)
-    state = nodes.new_state(spec, identity=str(uuid.uuid4()))
-    state = replace(state, spec_sha256=_digest(path), temporary=temporary)
-    if spec != declared and variant is not None:
-        state = replace(
-            state, form=variant_words(declared, variant), storage=storage_name(declared, variant)
-        )
-    _write_running(home, path.read_text() if spec == declared else "", spec)
-    start = partial(
-        _start_afresh,
-        home,
-        spec,
-        state,
-        cache=cache,
-        progress=progress,
-        seen=seen,
-        deep=deep,
-        leaving=leaving,
-    )
     with _giving_up_unused(home, spec):
+        nodes.check(spec)
+        state = nodes.new_state(spec, identity=str(uuid.uuid4()))
+        state = replace(state, spec_sha256=_digest(path), temporary=temporary)
+        if spec != declared and variant is not None:
+            form, storage = variant_words(declared, variant), storage_name(declared, variant)
+            state = replace(state, form=form, storage=storage)
+        _write_running(home, path.read_text() if spec == declared else "", spec)
+        start = partial(
+            _start_afresh,
+            home,
+            spec,
+            state,
+            cache=cache,
+            progress=progress,
+            seen=seen,
+            deep=deep,
+            leaving=leaving,
+        )
         return _started(home, start, has_archives=profile.small_daemons, progress=progress)
 
 
@@ -472,7 +469,8 @@ def _limited(home: Path, spec: ClusterSpec, state: LiveState, progress: Progress
     """
     progress("measuring this machine's speed", 0, 0)
     host = look_at_host(home, state.identity, memory_available_bytes=available_memory_bytes())
-    plan = plan_limits(spec, host)
+    own = with_own_disks(host, home / "nodes", [node.name for node in spec.nodes])
+    plan = plan_limits(spec, own)
     for line in plan.words:
         progress(line, 0, 0)
     state = replace(
@@ -767,8 +765,10 @@ def _end_all(home: Path, state: LiveState) -> int:
     return nodes_of(home, state.kind).destroy(state)
 
 
-def wipe(home: Path) -> None:
+def wipe(home: Path, *, without: Collection[str] = ()) -> None:
     """Delete the nodes' folders: HDFS with everything in it, logs, configuration.
+
+    Boards named in ``without`` are gone, and are left as they are.
 
     Raises:
         ClusterError: the cluster is still up.
@@ -779,7 +779,8 @@ def wipe(home: Path) -> None:
     if boards_were_reached(home):
         spec = read_spec(home / "cluster.toml")
         if spec.capabilities.provisioned:
-            wipe_boards(home, spec)
+            there = tuple(node for node in spec.nodes if node.name not in without)
+            wipe_boards(home, replace(spec, nodes=there))
     forget(home)
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "of_engine",
     "of_jobs",
     "refusal_of",
+    "refuse_idle",
     "restarts_daemons",
     "settings_of_jobs",
     "settings_of_submission",
@@ -296,6 +297,21 @@ def restarts_daemons(key: str) -> bool:
 def of_engine(settings: Mapping[str, str], engine: Engine) -> dict[str, str]:
     """Return the settings that can matter to jobs of an engine: those of daemons, and its own."""
     return {key: value for key, value in settings.items() if _matters(key, engine)}
+
+
+def refuse_idle(settings: Iterable[str], engines: Iterable[Engine]) -> None:
+    """Refuse properties that jobs of none of some engines read.
+
+    Raises:
+        UsageError: names them.
+    """
+    tried = tuple(engines)
+    idle = [key for key in settings if not any(_matters(key, engine) for engine in tried)]
+    if idle:
+        raise UsageError(
+            f"settings without effect on jobs of {' and '.join(tried)}: {', '.join(idle)}",
+            hint="leave them out, or choose another engine",
+        )
 
 
 def _matters(key: str, engine: Engine) -> bool:

@@ -67,7 +67,7 @@ def propose_boards(
 
     Raises:
         UsageError: the name is not allowed, there are too many boards, or no such master.
-        AddressError: no network, or not the given one, holds an address of every board.
+        AddressError: no network, or not the given one, holds an address of its own for every board.
     """
     try:
         check_cluster_name(name)
@@ -155,15 +155,19 @@ def _interfaces(facts: NodeFacts) -> Mapping[IPv4Interface, int | None]:
 
 
 def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, list[str], int]:
-    """Return the network that holds all boards, their addresses in it, and its slowest link."""
+    """Return the network that holds all boards, their addresses in it, and its slowest link.
+
+    One in which boards have the same address is inside each of them, as a bridge of containers.
+    """
     seen = [_interfaces(board.facts) for board in boards]
-    networks = {
-        interface.network for interface in seen[0] if 8 <= interface.network.prefixlen <= 30
+    held = {
+        network: [next((at.ip for at in rows if at.ip in network), None) for rows in seen]
+        for network in {at.network for at in seen[0] if 8 <= at.network.prefixlen <= 30}
     }
     shared = {
-        network
-        for network in networks
-        if all(any(interface.ip in network for interface in rows) for rows in seen)
+        network: [str(ip) for ip in ips]
+        for network, ips in held.items()
+        if None not in ips and len(set(ips)) == len(boards)
     }
     if not shared:
         lines = [
@@ -171,7 +175,8 @@ def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, li
             for board, rows in zip(boards, seen, strict=True)
         ]
         raise AddressError(
-            "no IPv4 network holds an address of every board:\n" + "\n".join(lines),
+            "no IPv4 network holds an address of every board that no other board has:\n"
+            + "\n".join(lines),
             hint="connect all boards to the same switch or router, then run `boardcluster init` "
             "again",
         )
@@ -192,9 +197,6 @@ def _network(boards: Sequence[FoundBoard], wanted: str) -> tuple[IPv4Network, li
         return min(rates, default=0)
 
     best = IPv4Network(wanted) if wanted else max(sorted(shared), key=slowest)
-    addresses = [
-        str(next(interface.ip for interface in rows if interface.ip in best)) for rows in seen
-    ]
     rate = slowest(best)
     usable = rate if rate >= LINK_BITS_PER_SECOND_MIN else DEFAULT_LINK_BITS_PER_SECOND
-    return best, addresses, usable
+    return best, shared[best], usable

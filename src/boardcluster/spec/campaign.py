@@ -56,7 +56,7 @@ from boardcluster.spec.settings import (
     profiles_allowed,
     read_settings,
 )
-from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
+from boardcluster.spec.toml import KeyPath, TomlDocument, path_from, read_toml
 from boardcluster.spec.twin import part_name
 from boardcluster.units import SIZE_ALLOWED, format_bytes_exact
 
@@ -708,7 +708,7 @@ def _text_of(written: str, folder: Path) -> str:
     """Return the path of a text, or what stands for flights."""
     if written in {"", MANY_YEARS}:
         return written
-    return str(folder / Path(written).expanduser())
+    return str(path_from(folder, written))
 
 
 def _to_matrix(campaign: _Campaign, read: _Read, folder: Path) -> Matrix:

@@ -493,7 +493,8 @@ def check_open_port(value: str) -> str:
         ValueError: it is no port, or names no protocol.
     """
     number, _, protocol = value.partition("/")
-    if not (number.isascii() and number.isdigit() and 1 <= int(number[:6]) <= 65535):
+    digits = number.isascii() and number.isdigit() and len(number) <= 5
+    if not digits or not 1 <= int(number) <= 65535:
         raise refusal(f"{shown(value)} is not a port", allowed=Allowed.OPEN_PORT)
     if protocol not in ("tcp", "udp"):
         nearest = f"{int(number)}/tcp" if not protocol else ""
@@ -506,8 +507,11 @@ def check_ssh_from(value: str) -> str:
     """Return a network in CIDR form; an address is the network of itself alone.
 
     Raises:
-        ValueError: it is neither, or an address inside a network instead of the network.
+        ValueError: it is neither, names an interface, or is an address inside a network instead of
+            the network.
     """
+    if "%" in value:
+        raise refusal(f"{shown(value)} names an interface", allowed=Allowed.SSH_FROM)
     try:
         return str(ipaddress.ip_network(value))
     except ValueError as error:

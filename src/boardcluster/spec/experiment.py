@@ -32,7 +32,7 @@ from boardcluster.spec.problems import (
     repeated,
     word_of,
 )
-from boardcluster.spec.toml import KeyPath, TomlDocument
+from boardcluster.spec.toml import KeyPath, TomlDocument, path_from
 
 __all__ = ["ExperimentSpec", "PublishedSpec", "Vary", "load_experiment"]
 
@@ -151,8 +151,8 @@ def load_experiment(path: Path) -> ExperimentSpec:
     return ExperimentSpec(
         name=named.name,
         question=named.question,
-        campaign=folder / Path(named.campaign).expanduser(),
-        twins=tuple(folder / Path(twin).expanduser() for twin in named.twins),
+        campaign=path_from(folder, named.campaign),
+        twins=tuple(path_from(folder, twin) for twin in named.twins),
         vary=named.vary,
         published=tuple(
             _to_record(document, place, row) for place, row in enumerate(model.published)

@@ -24,6 +24,7 @@ from boardcluster.spec.problems import Problem, StrictTable
 from boardcluster.spec.toml import KeyPath, TomlDocument, toml_key, toml_text
 
 __all__ = [
+    "FILE_ENDINGS",
     "METER_TABLE",
     "POWER_TABLE",
     "MeterFacts",
@@ -48,8 +49,8 @@ _NODES_ALLOWED = f'"{_ALL}", or an array of names of nodes'
 _WATTS_MAX = 100_000.0
 _WATTS_ALLOWED = f"a number above 0 and up to {_WATTS_MAX:.0f}"
 _COMMON_KEYS = ("name", "kind", "nodes", "switch")
-_FILE_ENDING = "_file"
-"""How names of options end that say where a secret is."""
+FILE_ENDINGS = ("_file", "path")
+"""How names of options end that say where a secret, or what a logger writes, is."""
 
 _OPTION_ALLOWED = "text in quotes, a number, true or false"
 _USER_IN_URL = re.compile(r"://[^/@]*@")
@@ -262,7 +263,7 @@ def meter_specs(
     Args:
         tables: validated.
         names: of all nodes, in their order, which also becomes that of each meter's nodes.
-        folder: of the file, where a secret's relative path begins.
+        folder: of the file, where relative paths begin.
     """
     return tuple(
         MeterSpec(
@@ -280,8 +281,8 @@ def meter_specs(
 
 
 def _placed(key: str, value: str, folder: Path) -> str:
-    """Return an option; the path of a secret's file no longer depends on where a command runs."""
-    if not key.endswith(_FILE_ENDING) or not value or value.startswith("~"):
+    """Return an option; the path of a file no longer depends on where a command runs."""
+    if not key.endswith(FILE_ENDINGS) or not value or value.startswith("~"):
         return value
     return str(folder.absolute() / value)
 

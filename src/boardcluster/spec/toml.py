@@ -8,6 +8,7 @@ and blanks for writing a file back, but gives no positions (its issue 55 asks fo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import tomllib
@@ -20,7 +21,15 @@ from typing import Any
 
 from boardcluster.errors import SpecError
 
-__all__ = ["KeyPath", "TomlDocument", "parse_toml", "read_toml", "toml_key", "toml_text"]
+__all__ = [
+    "KeyPath",
+    "TomlDocument",
+    "parse_toml",
+    "path_from",
+    "read_toml",
+    "toml_key",
+    "toml_text",
+]
 
 KeyPath = tuple[str | int, ...]
 """Keys and, for elements of arrays, indices from 0: ``("node", 1, "memory")``."""
@@ -49,6 +58,13 @@ def toml_text(text: str) -> str:
 def toml_key(key: str) -> str:
     """Write a key, in quotes where it needs them."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
+
+
+def path_from(folder: Path, written: str) -> Path:
+    """Return the path that a file in a folder names; ``~`` and ``~USER`` are home folders."""
+    with contextlib.suppress(RuntimeError):  # there is no such user
+        return folder / Path(written).expanduser()
+    return folder / written
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,10 +123,15 @@ class Files:
             if descriptor is None:
                 descriptor = os.open(self.root + path, os.O_RDONLY)
                 self._open[path] = descriptor
-            return os.pread(descriptor, most, 0)
+            content = more = os.pread(descriptor, most, 0)
+            # Of a long file of lines the kernel gives no more than a page at once (fs/seq_file.c).
+            while more and PAGE // 2 <= len(content) < most:
+                more = os.pread(descriptor, most - len(content), len(content))
+                content += more
         except OSError:
             self.close(path)
             return b""
+        return content
 
     def once(self, path: str) -> bytes:
         """Return the content of what will not be asked often."""
@@ -197,7 +202,7 @@ def pressure(files: Files) -> dict[str, Any]:
 def disks(files: Files, devices: list[str]) -> dict[str, Any]:
     """Read the counters of whole devices."""
     row: dict[str, Any] = {}
-    for line in files.read("/proc/diskstats").split(b"\n"):
+    for line in files.read("/proc/diskstats").split(b"\n")[:-1]:  # a longer file is cut
         words = line.split()
         if len(words) > 12 and (device := words[2].decode()) in devices:
             for name, (place, _) in DISK.items():
@@ -214,7 +219,7 @@ def whole_devices(files: Files) -> list[str]:
 def network(files: Files) -> dict[str, Any]:
     """Read the counters of every interface but the loopback one."""
     row: dict[str, Any] = {}
-    for line in files.read("/proc/net/dev").split(b"\n")[2:]:
+    for line in files.read("/proc/net/dev").split(b"\n")[2:-1]:
         head, colon, rest = line.partition(b":")
         name = head.strip().decode()
         if colon and name != "lo":
@@ -247,7 +252,9 @@ def clocks_of_cpuinfo(files: Files) -> dict[str, Any]:
     """Read it where only /proc/cpuinfo says it: PCs and virtual machines without cpufreq."""
     row: dict[str, Any] = {}
     for index, line in enumerate(
-        line for line in files.once("/proc/cpuinfo").split(b"\n") if line.startswith(b"cpu MHz")
+        line
+        for line in files.once("/proc/cpuinfo").split(b"\n")[:-1]
+        if line.startswith(b"cpu MHz")
     ):
         with contextlib.suppress(ValueError):
             row[f"clock_hertz/cpu{index}"] = round(float(line.partition(b":")[2]) * 1000)
@@ -421,6 +428,7 @@ class Processes:
         self._trees = frozenset(request.get("trees", ()))
         self._mark = request.get("mark", "").encode()
         self._kinds: dict[Any, str] = {}
+        self._programs: dict[Any, str] = {}
         self._before: dict[str, dict[Any, Any]] | None = None
         self._ticks: dict[str, int] = {}
         self._named: dict[str, int] = {}
@@ -433,7 +441,7 @@ class Processes:
         read = written = 0
         seen = self._look()
         for key, words, name in seen:
-            kind = self._kinds.get(key) or self._classify(key[0], int(words[1]))
+            kind = self._kind_of(key, name, int(words[1]))
             if name == RELAY:
                 kind = "agent"
             self._kinds[key] = kind
@@ -450,6 +458,7 @@ class Processes:
                 more = self._storage(key[0])
                 read, written = read + more[0], written + more[1]
         self._kinds = {key: self._kinds[key] for key, _, _ in seen}
+        self._programs = {key: name for key, _, name in seen}
         self._count(now, names)
         self._before = now
         row = (
@@ -510,6 +519,19 @@ class Processes:
                     ticks[name] = ticks.get(name, 0) + used
                     daemons += used
         ticks["jobs"] += max(0, user + system - daemons)
+
+    def _kind_of(self, key: Any, name: str, parent: int) -> str:
+        """Say whose a process is, which is found out once; again where it became another program.
+
+        One that was seen between its start and its program, as a shell or ``env``, may not have had
+        the cluster's mark yet.
+        """
+        known = self._kinds.get(key, "")
+        others = ("driver", "foreign")
+        if known and (known not in others or self._programs[key] == name):
+            return known
+        found = self._classify(key[0], parent)
+        return known if known and found in others else found
 
     def _classify(self, pid: int, parent: int) -> str:
         """Say whose a process is: the agent, the driver, a daemon by name, jobs or foreign."""
@@ -575,7 +597,8 @@ def quota(files: Files, pids: list[int]) -> dict[str, Any]:
                 if path.startswith("/boardcluster-") and core.startswith("core"):
                     nodes.add((number_ == "0", node))
                     path = node
-                groups.add((number_ == "0", path))
+                # Of a container that sees only its own group, that is "/", which ends as it begins.
+                groups.add((number_ == "0", path.rstrip("/")))
     places = {
         (second, path[:end])
         for second, path in groups

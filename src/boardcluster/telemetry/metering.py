@@ -35,6 +35,7 @@ from boardcluster.records import Coverage, MeterSpec, Power, PowerSamples, Telem
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Batched, Meter, MeterKind, Reading, Recorded
 from boardcluster.telemetry.meters.registry import kind_of, settings_of
+from boardcluster.telemetry.meters.wire.options import choice
 
 __all__ = [
     "STOP_SECONDS",
@@ -146,7 +147,7 @@ def check_meter(spec: MeterSpec, remotes: Mapping[str, Remote]) -> MeterCheck:
         remotes: nodes by name, as root, for meters that are read on one.
 
     Raises:
-        SpecError: there is no such kind of meter, or an option is unknown or missing.
+        SpecError: there is no such kind of meter, or an option is unknown, missing or wrong.
     """
     kind, settings = kind_of(spec), settings_of(spec)
     percent = _accuracy(kind, settings)
@@ -155,7 +156,7 @@ def check_meter(spec: MeterSpec, remotes: Mapping[str, Remote]) -> MeterCheck:
         kind=kind.name,
         nodes=spec.nodes,
         switch=spec.switch,
-        coverage=Coverage(settings.get("coverage", kind.coverage)),
+        coverage=_coverage(kind, settings),
         accuracy=_accuracy_words(kind, settings, percent),
         accuracy_percent=percent,
         watts=None,
@@ -231,6 +232,8 @@ class _Watch:
         self.kind: MeterKind = kind_of(spec)
         self.settings = settings_of(spec)
         self.meter = meter
+        self.counts = False
+        """Whether the energy that ``power`` said last is the meter's own count."""
         self._readings = _Kept()
         self._wraps_at_joules: float | None = None
         self._troubles: deque[Trouble] = deque(maxlen=1000)
@@ -338,7 +341,7 @@ class _Watch:
     @property
     def coverage(self) -> Coverage:
         """What it sees."""
-        return Coverage(self.settings.get("coverage", self.kind.coverage))
+        return _coverage(self.kind, self.settings)
 
     def samples(self, started_seconds: float, ended_seconds: float) -> PowerSamples:
         """Return its readings around a run; of a mere count, how fast it rose."""
@@ -371,6 +374,7 @@ class _Watch:
         begin, end = span or (0.0, ended_seconds - started_seconds)
         trace = self.trace(started_seconds, ended_seconds)
         found = integrate(trace, started_seconds=begin, ended_seconds=end, load=load)
+        self.counts = found.counted
         idle_watts, idle_reason = idle_power(trace, load=self._load_before(telemetry))
         percent = _accuracy(self.kind, self.settings)
         return Power(
@@ -413,6 +417,17 @@ def _is_finite(row: Reading) -> bool:
     return len(values) > 1 and all(map(math.isfinite, values))
 
 
+def _coverage(kind: MeterKind, settings: Mapping[str, str]) -> Coverage:
+    """Return what a meter sees: what the file says, else what its kind does.
+
+    Raises:
+        SpecError: the file says something else.
+    """
+    if "coverage" not in settings:
+        return kind.coverage
+    return Coverage(choice(settings, "coverage", list(Coverage)))
+
+
 def _accuracy(kind: MeterKind, settings: Mapping[str, str]) -> float | None:
     """Return the accuracy in percent: what the file says, else what the maker states.
 
@@ -443,10 +458,13 @@ class Metering:
 
     @property
     def instruments(self) -> Mapping[str, Instrument]:
-        """What the level of a measurement asks of each meter, by name."""
+        """What the level of a measurement asks of each meter, by name; call it after ``powers``.
+
+        One whose count was too coarse for that run, or that has none, did not integrate.
+        """
         return {
             watch.spec.name: Instrument(
-                integrates=watch.kind.integrates,
+                integrates=watch.kind.integrates and watch.counts,
                 accuracy_percent=_accuracy(watch.kind, watch.settings),
             )
             for watch in self._watches

@@ -79,7 +79,7 @@ class Relay:
         self._request = request
         self._out = sys.stdout.buffer
         self._tail: Tail | None = None
-        self._logs: dict[str, Tail | None] = {}
+        self._logs: dict[str, Tail] = {}
         self._match = re.compile(request["match"]) if request.get("match") else None
         self._dead: list[str] | None = None
         self._sampler: Any = None
@@ -156,11 +156,9 @@ class Relay:
     def _read_logs(self) -> None:
         for pattern in self._request["logs"]:
             for path in glob.glob(pattern):
-                if path not in self._logs:
-                    self._logs[path] = self._new_log(path)
+                if path not in self._logs and (tail := self._new_log(path)) is not None:
+                    self._logs[path] = tail
         for path, tail in list(self._logs.items()):
-            if tail is None:
-                continue
             for line in tail.lines():
                 if self._match is None or self._match.search(line):
                     self.say("L", json.dumps([path, line]))
@@ -169,7 +167,7 @@ class Relay:
 
     @staticmethod
     def _new_log(path: str) -> Tail | None:
-        """None for one of long ago."""
+        """None for one that nothing was written to for long; it may go on later."""
         with contextlib.suppress(OSError):
             if time.time() - os.stat(path).st_mtime < NEW_LOG_SECONDS:
                 return Tail(path)

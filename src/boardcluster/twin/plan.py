@@ -177,10 +177,14 @@ class _Demand:
         return self.host_cores * (1 - IDLE_HEADROOM)
 
     @property
+    def exact(self) -> float:
+        """The least dilation that leaves headroom."""
+        return max(1.0, self.cores / self.usable_cores, self.per_core)
+
+    @property
     def least(self) -> float:
-        """The least dilation that leaves headroom, rounded up to tenths."""
-        exact = max(1.0, self.cores / self.usable_cores, self.per_core)
-        return math.ceil(exact * _STEP - _ROUNDING) / _STEP
+        """The same, rounded up to tenths."""
+        return math.ceil(self.exact * _STEP - _ROUNDING) / _STEP
 
     @property
     def words(self) -> str:
@@ -197,15 +201,15 @@ def _dilation(demand: _Demand, declared: float | None) -> tuple[float, tuple[str
     least = demand.least
     if declared is None:
         return least, (f"{demand.words}: dilation {least:g}",)
-    if declared >= least:
+    if declared >= demand.exact - _ROUNDING:
         more = f"; {least:g} would be enough" if declared > least else ""
         return declared, (f"{demand.words}: dilation {declared:g} as declared{more}",)
     busy_cores = demand.cores / declared
     if busy_cores > demand.host_cores or declared < demand.per_core:
         raise _too_fast(demand, declared)
-    idle = 1 - busy_cores / demand.host_cores
+    idle_percent = math.floor(100 - 100 * busy_cores / demand.host_cores)
     warning = (
-        f"warning: dilation {declared:g} leaves {_percent(idle)} of this machine idle when all "
+        f"warning: dilation {declared:g} leaves {idle_percent} % of this machine idle when all "
         f"nodes are busy, {_percent(IDLE_HEADROOM)} is required: a run in which it is too slow is "
         f"invalid; {least:g} would be enough"
     )
@@ -247,7 +251,7 @@ def _check_sizes(spec: ClusterSpec, host: Host) -> None:
         ("memory", "available", host.memory_available_bytes, lambda node: node.memory_bytes),
         (
             "disk",
-            "free",
+            "free for them",
             host.disk_free_bytes,
             lambda node: node.twin.disk_bytes if node.twin else 0,
         ),

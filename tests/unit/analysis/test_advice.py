@@ -37,6 +37,7 @@ from boardcluster.records import (
     MasterPlacement,
     Result,
     Role,
+    Variant,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -331,6 +332,12 @@ def test_a_node_that_swaps() -> None:
     assert "less `memory` of pi2" in only(found).setting  # nobody says what is declared
 
 
+def test_memory_is_lowered_by_what_was_in_swap_and_not_by_what_went_to_and_fro() -> None:
+    use_of_swap = use("pi2", swap_bytes=50_000 * MIB, swap_used_most_bytes=400 * MIB)
+    row = only(advised(run(), rule="swap", watched=facts(use_of_swap), spec=cluster()))
+    assert 'memory = "7744 MiB"' in row.setting  # of 8 GiB, in steps of 64 MiB
+
+
 def test_little_swapping() -> None:
     assert advised(run(), rule="swap", watched=facts(use("pi2", swap_bytes=16.0 * MIB))) == ()
     assert advised(run(), rule="swap", watched=facts(use("pi2", swap_bytes=None))) == ()
@@ -429,6 +436,34 @@ def test_a_profile_that_was_faster_comes_first() -> None:
     assert advised(*cells("profile", "upstream", "default", times=1)[:1], rule="profile") == ()
 
 
+def test_settings_are_not_praised_for_what_another_program_does() -> None:
+    """The faster runs had the settings and the other variant: nobody knows which of them it was."""
+    fast = {"mapreduce.map.output.compress": "true"}
+    made = [
+        run(seconds=base + number, number=number, settings=settings, variant=variant)
+        for settings, variant, base in (
+            (fast, Variant.FAST, 100.0),
+            ({}, Variant.TEXTBOOK, 151.5),
+        )
+        for number in (1, 2, 3)
+    ]
+    assert advised(*made, rule="settings") == ()
+
+
+def test_a_profile_is_not_said_to_differ_from_itself() -> None:
+    made = [
+        replace(row, attempt=replace(row.attempt, fingerprint=setup))
+        for row in cells("profile", "upstream", "default")
+        if row.attempt is not None
+        for setup in [
+            replace(BOARDS, profile=row.trial.profile, config_sha256=row.trial.profile * 8)
+        ]
+    ]
+    row = only(advised(*made, rule="profile"))
+    assert "profile upstream instead of default" in row.seen
+    assert "also different" not in row.seen
+
+
 def test_settings_that_were_faster_come_first() -> None:
     fast = {"mapreduce.map.output.compress": "true"}
     row = advised(*cells("settings", fast, {}))[0]
@@ -497,13 +532,25 @@ def drifting(setup: Fingerprint = BOARDS, **measured: Any) -> list[Result]:
 def test_runs_that_take_longer_and_longer() -> None:
     row = only(advised(*drifting(), rule="trim", diagnosed=diagnosis(Bound.STORAGE)))
     assert row.gain == pytest.approx(135 / 115)  # the mean of all against the first two
-    assert "110 s at first and 160 s at last" in row.seen
+    assert "115 s at first and 155 s at last" in row.seen  # the first and the last two
     assert "trim = true" in row.setting
     assert len(row.runs) == 6
     refused = drifting(remarks=("unused blocks not discarded: /: not supported",))
     row = only(advised(*refused, rule="trim", diagnosed=diagnosis(Bound.STORAGE)))
     assert "trim = true" not in row.setting
     assert "not supported" in row.seen
+
+
+def test_runs_that_ended_as_fast_as_they_began_did_not_take_longer_and_longer() -> None:
+    """Other cells of the campaign drift; this one's last run was its fastest."""
+    others = [
+        run(seconds=size * (100.0 + 10 * number), number=number, size_bytes=size * 10**9)
+        for size in (2, 3, 4)
+        for number in range(1, 7)
+    ]
+    own = [run(seconds=s, number=n) for n, s in enumerate((100.0, 170.0, 170.0, 99.0), start=1)]
+    row = only(advised(*others, *own, rule="trim", diagnosed=diagnosis(Bound.STORAGE)))
+    assert "terasort on mapreduce, 1 GB" not in row.seen
 
 
 def test_what_all_cells_of_a_campaign_show_together_is_said_of_each() -> None:

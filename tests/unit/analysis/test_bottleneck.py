@@ -126,8 +126,10 @@ def test_a_full_link_is_bound_by_the_network_in_its_busier_direction() -> None:
     assert "had 800 Mbit/s on its link of 1 Gbit/s" in found.evidence[0]
 
 
-def test_interfaces_that_others_count_too_are_left_out() -> None:
-    found = of_run(board(net_sent_bytes__docker0=100e6, net_sent_bytes__eth0=1e6))
+@pytest.mark.parametrize("name", ["docker0", "boardcluster0", "br0"])
+def test_interfaces_that_others_count_too_are_left_out(name: str) -> None:
+    columns: dict[str, Any] = {f"net_sent_bytes__{name}": 100e6, "net_sent_bytes__eth0": 1e6}
+    found = of_run(board(**columns))
     assert found.shares[Bound.NETWORK] == pytest.approx(0.008)
 
 

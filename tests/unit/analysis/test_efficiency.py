@@ -278,6 +278,21 @@ def test_intervals_contain_what_the_meters_may_be_wrong_by() -> None:
     assert wide.high == pytest.approx(plain.high / (1 - share))
 
 
+def test_meters_that_may_be_wrong_by_all_they_say_give_no_interval() -> None:
+    """Readings that are seconds apart say little of a run of seconds."""
+    energies = [
+        replace(metered(joules, mean_watts=10), uncertainty_joules=1200.0)
+        for joules in (990, 1000, 1010)
+    ]
+    (cell,) = summarise(
+        [result(100, energy=row, position=place) for place, row in enumerate(energies)]
+    )
+    found = efficiency_of(cell).energy_joules
+    assert found.value == pytest.approx(1000)
+    assert found.interval is None
+    assert found.why_no_interval == "no interval: the meters are too inexact"
+
+
 def test_costs_of_energy_contain_what_the_meters_may_be_wrong_by() -> None:
     """Power and its price in a year are as uncertain as the energy that they come from."""
     energies = [

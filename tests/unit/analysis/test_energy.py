@@ -242,12 +242,14 @@ def test_a_coarse_count_leaves_it_to_the_power() -> None:
     counted = [3600.0 * math.floor(30 * second / 3600) for second in at]  # in steps of 1 Wh
     found = over(trace(at, [30.0] * 61, counted))
     assert found.energy_joules == pytest.approx(1800)
+    assert not found.counted
 
 
 def test_a_fine_count_sees_what_lay_between_the_readings() -> None:
     at = each(0, 60)
     found = over(trace(at, [10.0] * 61, [10.4 * second for second in at]))
     assert found.energy_joules == pytest.approx(624)
+    assert found.counted
 
 
 def test_a_count_that_contradicts_the_power_is_said() -> None:

@@ -110,6 +110,19 @@ def test_two_points_are_exact_and_say_nothing_about_the_fit() -> None:
     assert fit.serial_share == pytest.approx(0.2)
 
 
+def test_two_points_that_a_law_cannot_go_through_are_not_called_exact() -> None:
+    """Five times as fast with four workers, slower with two; twice the size in three times."""
+    for points in ([(1, 100.0), (4, 20.0)], [(1, 100.0), (2, 110.0)]):
+        fit = amdahl_fit(points)
+        assert fit is not None
+        assert not fit.exact
+        assert max(map(abs, fit.residuals)) > 0.04
+    line = size_fit([(GB, 10.0), (2 * GB, 30.0)])
+    assert line is not None
+    assert not line.exact
+    assert max(map(abs, line.residuals)) > 0.04
+
+
 def test_one_number_of_workers_has_no_fit() -> None:
     assert amdahl_fit([(4, 40.0)]) is None
     assert gustafson_fit([(4, 40.0), (4, 41.0)]) is None

@@ -293,6 +293,24 @@ def test_small_disturbances_add_up() -> None:
     assert in_cell(measured(found))  # of what cannot be adjusted for there is 3 %
 
 
+def test_what_only_together_is_too_much_is_said_together() -> None:
+    """One cause on two nodes, one after the other: neither line says why the run is tainted."""
+
+    def stolen(start_seconds: float) -> Any:
+        end_seconds = start_seconds + 10
+        return when(EXACT, 0.25, outside=0.0, start_seconds=start_seconds, end_seconds=end_seconds)
+
+    one = machine(1.0, cpu_steal_seconds=stolen(10))
+    later = replace(machine(1.0, cpu_steal_seconds=stolen(30)), node="pi2")
+    found = judged(one, later)
+    assert found.verdict is Verdict.TAINTED
+    assert [line.rpartition("at most ")[2] for line in found.reasons] == [
+        "3.3 % of the time",
+        "3.3 % of the time",
+        "6.7 % of the time",
+    ]
+
+
 def disturbed(*rows: tuple[str, float, bool], tolerated_share: float = 0.05) -> Any:
     return make_measurement(
         60.0,

@@ -118,6 +118,12 @@ def test_the_worst_time_is_found_wherever_it_begins() -> None:
     assert reason.startswith("host: only 0.0 % idle for 5 s at ")
 
 
+def test_a_machine_that_lacks_a_little_is_not_said_to_have_enough() -> None:
+    [reason] = judged({"cpu_idle_seconds": 0.1999}).reasons
+    assert reason.startswith("host: only 9.9 % idle")
+    assert "where 10 % is needed" in reason
+
+
 def test_a_run_shorter_than_the_window_is_looked_at_as_a_whole() -> None:
     host = {"cpu_idle_seconds": when(AT, 0.1, outside=1.0, start_seconds=0, end_seconds=3.4)}
     [reason] = judged(host, duration_seconds=2.5).reasons

@@ -309,3 +309,15 @@ def test_a_silent_node_is_not_waited_for(
     remarks = cooled(cluster, Time())
 
     assert remarks == ("not known to be below 50 °C on worker1: the node does not answer",)
+
+
+def test_a_node_that_answers_again_while_others_cool_is_no_remark(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "one", "two", "three")
+    heat(nodes["master"], 60.0, 40.0)
+    nodes["worker1"].tell("node_agent", "temperatures", returncode=1)
+    heat(nodes["worker1"], 40.0)
+    heat(nodes["worker2"], 40.0)
+
+    assert cooled(cluster, Time()) == ()

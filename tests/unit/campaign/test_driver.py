@@ -114,7 +114,7 @@ def stage(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Stage]:
-    campaign = make_campaign()
+    campaign = make_campaign(name="small")
     trials = plan_trials(
         campaign,
         workload="fake",
@@ -665,12 +665,14 @@ class FakeRecovery:
     """Mends so many losses, then says why it stops.
 
     Attributes:
+        is_up: whether the cluster came up before these trials.
         skipped: the trials to be skipped.
         told: trial, loss and number of each loss.
     """
 
-    def __init__(self, mends: int, skipped: Sequence[Trial] = ()) -> None:
+    def __init__(self, mends: int, skipped: Sequence[Trial] = (), *, is_up: bool = False) -> None:
         self.mends = mends
+        self.is_up = is_up
         self.skipped = list(skipped)
         self.told: list[tuple[str, str, int]] = []
 
@@ -744,6 +746,21 @@ def test_a_cluster_that_does_not_come_up_again_is_a_loss_and_one_that_never_did_
 
     assert stage.counts() == (4, 0, 0, 0)
     assert recovery.told == [(stage.trials[1].id, "worker1: out of reach", 1)]
+
+
+def test_a_cluster_that_does_not_come_up_for_a_further_round_is_a_loss(stage: Stage) -> None:
+    downs = ["worker1: out of reach"]
+
+    def cluster(trial: Trial) -> LiveCluster:
+        if downs:
+            raise RemoteError(downs.pop())
+        return stage.cluster(trial)
+
+    recovery = FakeRecovery(9, is_up=True)
+    stage.run(cluster=cluster, recovery=recovery)
+
+    assert stage.counts() == (4, 0, 0, 0)
+    assert recovery.told == [(stage.trials[0].id, "worker1: out of reach", 1)]
 
 
 def test_a_full_disk_of_the_master_is_waited_for_before_an_attempt_begins(stage: Stage) -> None:

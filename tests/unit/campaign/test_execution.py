@@ -413,6 +413,17 @@ def test_one_failed_application_of_several_is_the_submissions_failure(
     assert result.failure == "exit status 0, YARN says FAILED: no disk"
 
 
+def test_a_failure_of_which_yarn_has_no_word_is_told_by_the_log(
+    execute: MakeExecution, world: World
+) -> None:
+    world.jobs.append(lambda: ended(1))
+    world.apps[TAG] = [[app("SUCCEEDED")]]
+
+    failure = execute(Engine.SPARK).run(["job"], timeout_seconds=9).failure
+
+    assert failure == "exit status 1, YARN says SUCCEEDED: log line 1 log line 2"
+
+
 def test_the_last_application_of_a_tag_counts(execute: MakeExecution, world: World) -> None:
     world.jobs.append(ended)
     world.apps[TAG] = [[app("SUCCEEDED", number=2), app("FAILED", number=1)]]

@@ -222,8 +222,11 @@ def test_absent_is_what_no_restart_brings_back(
     }
 
 
-def test_a_cluster_that_did_not_come_up_is_not_waited_for(desk: Desk) -> None:
+@pytest.mark.parametrize("on_loss", GOING_ON)
+def test_a_cluster_that_did_not_come_up_is_not_waited_for(desk: Desk, on_loss: OnLoss) -> None:
+    assert desk.recovery(on_loss).is_up
     desk.cluster.live = None
 
-    assert desk.recovery(OnLoss.RESTART).after(trial_of(), "does not start", tries=1) == ""
+    assert not desk.recovery(on_loss).is_up
+    assert desk.recovery(on_loss).after(trial_of(), "does not start", tries=1) == ""
     assert desk.cluster.asked == ["look"]

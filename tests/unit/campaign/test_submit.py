@@ -482,6 +482,34 @@ def test_further_options_cannot_hide_the_tag(desk: Desk, jar: Path) -> None:
     assert argv[argv.index("--class") + 1] == "a.Main"
 
 
+def test_what_a_program_imports_is_on_the_master_while_it_runs(
+    desk: Desk, script: Path, tmp_path: Path
+) -> None:
+    helper = tmp_path / "helper.py"
+    helper.write_text("ANSWER = 42\n")
+    place = f"{desk.scratch}/py-files/0/helper.py"
+    seen: list[bytes | None] = []
+
+    def look() -> Completed:
+        seen.append(desk.master.files.get(place))
+        return end()
+
+    desk.world.jobs = [look]
+    desk.submit(replace(program(script), py_files=(str(helper), "hdfs:///lib/more.zip")))
+
+    argv = desk.world.submissions[0]["argv"]
+    assert argv[argv.index("--py-files") + 1] == f"{place},hdfs:///lib/more.zip"
+    assert argv.index("--py-files") < argv.index("/lent/app.py")
+    assert seen == [helper.read_bytes()]
+    assert desk.master.files == {}
+
+
+def test_what_a_program_imports_must_be_there(script: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not a file: .*no\.py"):
+        check_program(replace(program(script), py_files=(str(tmp_path / "no.py"),)))
+    check_program(replace(program(script), py_files=("hdfs:///lib/more.zip", str(script))))
+
+
 def test_a_mapreduce_jar_is_submitted_as_hadoop_jar_does(desk: Desk, jar: Path) -> None:
     desk.submit(program(jar, Engine.MAPREDUCE, "Main", "in", "out"))
 
@@ -542,6 +570,7 @@ def test_a_node_lost_meanwhile_makes_it_invalid(status: int, desk: Desk, script:
     attempt, measurement = desk.stored()
     assert attempt.state is AttemptState.INVALID
     assert attempt.reason.startswith("node_lost: nodemanager on worker4")
+    assert attempt.reason.rstrip("; ") == attempt.reason
     assert measurement is not None
 
 

@@ -25,9 +25,11 @@ from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     HostError,
+    InstallError,
     MeasuringLimitError,
     RemoteError,
     RemoteTimeoutError,
+    UnreachableError,
     UsageError,
     VerificationError,
 )
@@ -657,6 +659,7 @@ ERRORS: list[tuple[BoardclusterError, AttemptState, str]] = [
     (VerificationError("3 words differ"), AttemptState.FAILED, "3 words differ"),
     (MeasuringLimitError("the client was busy"), AttemptState.INVALID, "the client was busy"),
     (RemoteError("master: out of reach"), AttemptState.FAILED, "master: out of reach"),
+    (InstallError("no network"), AttemptState.INVALID, "host: no network"),
     (CapacityError("the disk\nbecame full"), AttemptState.INVALID, "storage: the disk became full"),
     (HostError("no sort here"), AttemptState.INVALID, "host: no sort here"),
 ]
@@ -677,6 +680,24 @@ def test_what_an_error_makes_of_the_attempt(
 
     assert bed.run() == TrialEnd(state=state, reason=reason, measurement=None)
     assert bed.left() == set()
+
+
+@pytest.mark.parametrize("during", ["preparing", "proving"])
+def test_an_outage_that_is_over_says_nothing_of_the_trial(during: str, bed: Bed) -> None:
+    def fail(*_: object) -> None:
+        raise UnreachableError("worker1: the connection broke")
+
+    setattr(bed.workload, during, fail)
+
+    end = bed.run()
+
+    assert (end.state, end.reason) == (
+        AttemptState.INVALID,
+        "node_lost: worker1: the connection broke",
+    )
+    assert end.passing
+    assert not end.lost
+    assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
 
 
 def test_a_case_that_makes_no_sense_is_a_failure(bed: Bed) -> None:

@@ -10,7 +10,7 @@ from tests.builders import make_trial
 
 from boardcluster.campaign import variants as module
 from boardcluster.campaign.variants import VariantSwitcher
-from boardcluster.errors import BoardclusterError, CapacityError, DaemonError
+from boardcluster.errors import BoardclusterError, CapacityError, ClusterError, DaemonError
 from boardcluster.records import Engine, MasterPlacement, Trial
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
@@ -284,6 +284,32 @@ def test_after_an_error_a_cluster_that_was_up_stays_to_be_looked_at(machine: Mac
     forms.abandon()
 
     assert machine.calls == []
+
+
+@pytest.mark.parametrize("failure", [ClusterError("worker4 is away"), OSError("no space")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ClusterError("worker4 was lost")])
+def test_what_cannot_be_ended_does_not_hide_why_it_is(
+    error: BaseException,
+    failure: Exception,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise failure
+
+    forms = machine.forms()
+    monkeypatch.setattr(operation, "down", refuse)
+
+    def run() -> None:
+        with forms:
+            forms(trial_of())
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        run()
+
+    assert caught.value is error
+    assert f"not everything could be ended: {failure}; run `boardcluster" in error.__notes__[-1]
 
 
 def test_a_cluster_that_goes_on_without_a_worker_is_not_returned_to_what_needs_it(

@@ -510,6 +510,7 @@ def shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, *words: str, **changed: A
 def test_status_of_boards(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(desk, monkeypatch)
 
+    assert text.startswith("up: 1 worker, profile default, pair\n")
     assert "http://192.168.1.21:9864" in text
     assert "boardcluster tunnel" in text
     assert "without root" not in text

@@ -249,7 +249,7 @@ def test_the_outlook_says_what_will_run(capsys: pytest.CaptureFixture[str]) -> N
     assert "unknown" not in grep
     assert "unknown" in pi  # one of its runs is
     assert "12 runs of 6 cells on 2 variants of the cluster, one after the other" in text
-    assert ", and 1 runs of unknown time" in text
+    assert ", and 1 run of unknown time" in text
     assert "space on the nodes: 5 MB (inputs, and the largest run)" in text
     assert "hpl: N is 2,800" in text
 
@@ -259,7 +259,7 @@ def test_an_outlook_that_knows_nothing_or_all_says_so(
 ) -> None:
     assert "time: unknown, because nothing similar was measured" in printed(capsys, unknown_runs=12)
     everything = printed(capsys, unknown_runs=0, forms=1)
-    assert "runs of unknown time" not in everything
+    assert "of unknown time" not in everything
     assert "on 1 variant of the cluster\n" in everything
 
 

@@ -184,6 +184,7 @@ def test_a_paper_is_matched_by_all_that_it_says(home: Path) -> None:
 
 def test_several_cells_of_a_paper_are_said_and_no_mean_is_made(home: Path) -> None:
     shown = CliRunner().invoke(app, ["compare", "20260801-1", TERASORT, "--home", str(home)]).output
+    assert "3 numbers in common: " in shown
     assert "the published number lies in our interval in 1" in shown
     assert "outside our interval in 2" in shown
     assert "geometric mean" not in shown
@@ -323,6 +324,14 @@ def test_a_side_of_tainted_runs_only_offers_to_count_them(home: Path) -> None:
 
     found = compare("20260801-1", "20260801-9", home, tainted=True)
     assert found.matches[0].second.values == FAST
+
+
+def test_one_tainted_run_that_is_left_out_is_one(home: Path) -> None:
+    stock(home, "20260801-9", FAST[:1], verdict=Verdict.TAINTED, profile="tuned")
+    notes = compare("profile:default", "profile:tuned", home).second.notes
+    assert notes == ("1 tainted run is left out; --tainted includes it",)
+    notes = compare("profile:default", "profile:tuned", home, tainted=True).second.notes
+    assert notes == ("1 of these runs is tainted",)
 
 
 def test_a_side_without_any_verified_run(home: Path) -> None:

@@ -30,7 +30,8 @@ def init(*words: str) -> Ran:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of a cluster on a machine with memory enough; no board is ever reached."""
     monkeypatch.setattr("boardcluster.campaign.propose.available_memory_bytes", lambda: 64 * GIB)
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))  # as in a container
     monkeypatch.setattr(module, "look_at_boards", lambda *_, **__: pytest.fail("looked at boards"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     return tmp_path / "home"
@@ -56,6 +57,7 @@ def test_without_hosts_the_nodes_are_on_this_machine(home: Path) -> None:
 
     spec = read_spec(home / "cluster.toml")
     assert (spec.kind, len(spec.workers), spec.network.subnet) == ("emulated", 2, "198.18.9.0/24")
+    assert {node.cores for node in spec.nodes} == {4}
     assert spec.security is Security.EMULATED
     assert ran.stdout.splitlines() == [
         f"wrote {home}/cluster.toml",

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.builders import make_dataset
 from tests.unit.cli.desk import Desk, bad
 
 from boardcluster.campaign.driver import now_utc
@@ -22,7 +23,7 @@ from boardcluster.errors import (
     SpecError,
     UsageError,
 )
-from boardcluster.records import AttemptState, CampaignKind, Engine
+from boardcluster.records import AttemptState, CampaignKind, Dataset, Engine
 from boardcluster.store import Store
 from boardcluster.units import format_seconds
 
@@ -177,6 +178,14 @@ def test_settings_reach_the_trials_of_the_engine_that_reads_them(up: Desk) -> No
 def test_a_setting_that_cannot_be_is_refused(text: str, words: str, up: Desk) -> None:
     with pytest.raises(UsageError, match=words):
         up("run", "teragen", "--setting", text)
+
+    assert up.campaigns() == ()
+
+
+def test_a_setting_that_no_chosen_engine_reads_is_refused(up: Desk) -> None:
+    words = ("--engine", "mapreduce", "--setting", "spark.executor.cores=1")
+    with pytest.raises(UsageError, match=r"without effect on jobs of mapreduce: spark\.executor"):
+        up("run", "teragen", *words)
 
     assert up.campaigns() == ()
 
@@ -386,9 +395,11 @@ def test_an_unfinished_campaign_of_an_edited_file_says_so(desk: Desk, small: str
     break_off(desk, small)
     Path(small).write_text(SMALL.replace("repetitions = 2", "repetitions = 3"))
 
-    with pytest.raises(UsageError, match="though the file was edited since") as caught:
+    with pytest.raises(UsageError, match=r"the file or cluster\.toml was edited") as caught:
         desk("run", small)
-    assert "--new" in caught.value.hint
+    assert caught.value.hint == (
+        "restore what was edited and continue with --resume, or start a new one with --new"
+    )
     with pytest.raises(UsageError, match="its runs would not be comparable"):
         desk("run", small, "--resume")
 
@@ -425,6 +436,24 @@ def test_resume_runs_what_is_left_of_the_same_campaign(desk: Desk, small: str) -
     assert len(desk.ran) == 4 - len(done)
     assert [trial.position for trial in desk.ran] == sorted(trial.position for trial in desk.ran)
     assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+def test_another_text_is_not_gone_on_with(
+    desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_off(desk, small)
+    desk.ran.clear()
+
+    def edited(*, size_bytes: int, **_: object) -> Dataset:
+        return make_dataset(desk.home / "text", size_bytes=size_bytes, sha256="ef" * 32)
+
+    monkeypatch.setattr("boardcluster.campaign.texts.prepare_airline", edited)
+    for start in ("--resume", "--continue"):
+        with pytest.raises(UsageError, match=r"the text .* is not the one that campaign .* began"):
+            desk("run", small, start, "--only", "workload=wordcount")
+    assert desk.ran == []
+    desk("run", small, "--resume", "--only", "workload=teragen")  # it reads no text
+    desk("run", small, "--new")
 
 
 def test_new_starts_anew_beside_the_unfinished_one(desk: Desk, small: str) -> None:
@@ -502,7 +531,7 @@ def test_continue_with_a_selection_ends_when_that_is_done(desk: Desk, small: str
 def test_continue_begins_anew_only_after_an_edit_of_a_finished_file(desk: Desk, small: str) -> None:
     break_off(desk, small)
     Path(small).write_text(SMALL.replace("1 MB", "2 MB"))
-    with pytest.raises(UsageError, match="the file was edited since"):
+    with pytest.raises(UsageError, match="was edited since"):
         desk("run", small, "--continue")
     Path(small).write_text(SMALL)
     desk("run", small, "--continue")
@@ -550,6 +579,8 @@ def test_only_a_part_of_a_campaign(desk: Desk, small: str) -> None:
     desk.ran.clear()
     desk("run", small, "--resume", "--only", "workload=teragen")
     assert [(trial.workload, trial.repetition) for trial in desk.ran] == [("teragen", 2)]
+    with pytest.raises(EmptySelectionError, match="nothing that --only selects is left to run"):
+        desk("run", small, "--resume", "--only", "workload=teragen")
 
 
 def test_a_selection_of_nothing_is_never_a_success(desk: Desk, small: str) -> None:
@@ -637,13 +668,23 @@ def test_after_a_loss_the_campaign_can_be_resumed(was_up: bool, desk: Desk, smal
     desk.is_up = was_up
     desk.ends["wordcount"] = bad(AttemptState.INVALID, lost="node worker2")
 
-    with pytest.raises(ClusterError, match="lost during campaign"):
+    with pytest.raises(ClusterError, match="lost during campaign") as caught:
         desk("run", small)
 
+    assert caught.value.hint.endswith("continue with `boardcluster run FILE --resume`")
     assert ("down" in desk.calls) is not was_up
     desk.ends.clear()
     desk("run", small, "--resume")
     assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+def test_after_a_loss_a_single_workload_is_run_again(up: Desk) -> None:
+    up.ends["wordcount"] = bad(AttemptState.INVALID, lost="node worker2")
+
+    with pytest.raises(ClusterError, match="lost during campaign") as caught:
+        up("run", "wordcount")
+
+    assert caught.value.hint.endswith(", then run the command again")
 
 
 def test_ctrl_c_leaves_down_what_was_down(desk: Desk, small: str) -> None:

@@ -144,6 +144,20 @@ def test_only_what_the_base_took_before_refuses_a_budget(tuned: Desk) -> None:
     assert tuned.ran == [], "refused by what the base took before"
 
 
+def test_what_an_invalid_run_took_refuses_no_budget(tuned: Desk) -> None:
+    lost = TrialEnd(
+        state=AttemptState.INVALID, reason="node_lost: worker1", measurement=make_measurement(9e3)
+    )
+    tuned.is_up, tuned.ends["wordcount"] = True, lost
+    with pytest.raises(RunError):
+        tuned("run", *SMALL[1:5], "64MB", "--repetitions", "1")
+    tuned.is_up = False
+    tuned.ends.clear()
+    tuned.ran.clear()
+
+    assert tuned(*SMALL, "--budget", "19min").exit_code == 0
+
+
 def test_where_nothing_is_better_no_profile_is_written(
     tuned: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

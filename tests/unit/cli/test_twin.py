@@ -109,3 +109,14 @@ def test_a_board_of_ones_own_is_found_from_the_home(
     place_twin(read_twin(file), file, folder)
     boards = {node.twin.board for node in read_twin(folder / "cluster.toml").nodes if node.twin}
     assert boards == {str(tmp_path / "own.toml")}
+
+
+def test_the_password_of_a_meter_is_found_from_the_home(file: Path, folder: Path) -> None:
+    meter = 'name = "plug"\nkind = "shelly"\nnodes = "all"\nurl = "http://10.0.0.9"\n'
+    secret = 'password_file = "plug.secret"\n'
+    file.write_text(f"{file.read_text()}\n[[meter]]\n{meter}{secret}")
+
+    place_twin(read_twin(file), file, folder)
+
+    (placed,) = read_twin(folder / "cluster.toml").meters
+    assert placed.options["password_file"] == str(file.with_name("plug.secret"))

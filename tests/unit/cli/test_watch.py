@@ -272,7 +272,7 @@ def test_an_older_campaign_that_is_done_is_not_waited_with(
 
 @pytest.mark.parametrize("doing", ["", "up", "probe"])
 def test_without_a_driver_of_runs_it_says_how_things_stand_and_ends(lab: Lab, doing: str) -> None:
-    lab.plan("c1", 2)
+    lab.plan("c1", 2, title="small")
     lab.end(lab.begin("c1-0"))
     lab.begin("c1-1", 60.0)  # and was killed
     with driver_lock(lab.home, doing=doing) if doing else contextlib.nullcontext():
@@ -280,7 +280,17 @@ def test_without_a_driver_of_runs_it_says_how_things_stand_and_ends(lab: Lab, do
 
     assert ran.exit_code == 0
     assert "left by a killed driver: wordcount on spark" in ran.stdout
-    assert "nothing is running: 1 left; resume with `boardcluster run ... --resume`" in ran.stdout
+    assert "nothing is running: 1 left; resume with `boardcluster run FILE --resume`" in ran.stdout
+
+
+def test_what_a_killed_single_command_left_cannot_be_resumed(lab: Lab) -> None:
+    lab.plan("c1", 2)
+    lab.end(lab.begin("c1-0"))
+
+    ran = lab("--watch")
+
+    assert "nothing is running: 1 of 2 unfinished" in ran.stdout
+    assert "--resume" not in ran.stdout
 
 
 def test_watching_writes_nothing(lab: Lab) -> None:

@@ -570,13 +570,17 @@ def test_engine_pairs_take_turns_in_homes_of_their_own(
         assert home == desk.home / "bisect" / spec.engines
         turns.append(f"{spec.engines[7:10]} {request.spec.name}")
         seconds = (40.0 if spec.engines == OLD else 20.0) + 0.1 * next(attempts)
-        row = make_result(
-            seconds, campaign_id=f"c{len(turns)}", workload="wordcount", engine=Engine.MAPREDUCE,
-            size_bytes=10**6,
-        )  # fmt: skip
+        cell: dict[str, Any] = {
+            "campaign_id": f"c{len(turns)}",
+            "workload": "wordcount",
+            "engine": Engine.MAPREDUCE,
+            "size_bytes": 10**6,
+        }
+        warm_up = make_result(500.0, warm_up=True, **cell)
+        row = make_result(seconds, position=1, **cell)
         summary = CampaignSummary(campaign_id="c", planned=1, ok=1, failed=0, invalid=0, pending=0)
         return CampaignOutcome(
-            campaign=make_campaign(), chosen=(row.trial,), summary=summary, results=(row,)
+            campaign=make_campaign(), chosen=(row.trial,), summary=summary, results=(warm_up, row)
         )
 
     monkeypatch.setattr("boardcluster.campaign.engine_sides.run_campaign", run)

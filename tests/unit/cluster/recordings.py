@@ -43,6 +43,7 @@ class Recording:
             said[name] = {"status": 1, "out": "", "err": err}
         answer = {
             "is_root": False,
+            "sudo_hangs": False,
             "user": "pi",
             "pointer_bits": 64,
             "page_size_bytes": 4096,

@@ -110,6 +110,10 @@ def test_a_faster_one_wins() -> None:
         {"available_bytes": None},
         {"folder": "/media/pi/My Disk"},
         {"folder": "/boot/firmware"},
+        {"folder": "/tmp"},
+        {"folder": "/usr"},
+        {"folder": "/srv/.hidden"},
+        {"folder": "/root"},
         {"medium": ""},
     ],
 )
@@ -153,6 +157,9 @@ def test_no_way_to_become_root() -> None:
     assert missing.reason == "debian is not root, and sudo is not installed"
     (asks,) = refusals(replace(facts_of(PI_5), sudo=Sudo.ASKS))
     assert "echo 'pi ALL=(ALL) NOPASSWD: ALL'" in asks.fix
+    assert asks.fix.endswith("/etc/sudoers.d/010_boardcluster")  # sudo reads no name with a dot
+    (silent,) = refusals(replace(facts_of(PI_5), sudo=Sudo.SILENT))
+    assert "cannot look up its own name" in silent.reason
     assert refusals(replace(facts_of(PI_5), sudo=Sudo.ROOT)) == []
 
 
@@ -167,10 +174,19 @@ def _at(offset: float, error: float = 0.1) -> NodeFacts:
 
 
 def test_clocks_that_are_apart() -> None:
-    assert skews({"a": _at(0.0), "b": _at(0.9), "c": _at(1.7)}) == []
+    assert skews({"a": _at(0.0), "b": _at(0.9), "c": _at(1.0)}) == []
     assert skews({"a": _at(2.0), "b": _at(-1.0), "c": _at(2.1)}) == [
         "the clock of a is 2 s ahead of this machine's"
     ]
+
+
+def test_small_steps_between_clocks_add_up() -> None:
+    assert skews({"a": _at(0.0), "b": _at(0.9), "c": _at(1.7)}) == [
+        "the clock of c is 1.7 s ahead of this machine's"
+    ]
+    assert skews({"a": _at(-0.7), "b": _at(0.7)}) == ["the clock of b is 1.4 s ahead of a's"]
+    assert skews({"a": _at(-0.5), "b": _at(0.5)}) == []
+    assert skews({}) == []
 
 
 def test_boards_that_are_all_wrong_alike_are_not_right() -> None:

@@ -155,6 +155,13 @@ def test_sudo(is_root: bool, user: str, answer: dict[str, Any] | None, sudo: Sud
     assert facts_of(PI_5, **{**raw, "is_root": is_root, "user": user}).sudo is sudo
 
 
+@pytest.mark.parametrize(("is_root", "sudo"), [(True, Sudo.WORKS), (False, Sudo.SILENT)])
+def test_a_sudo_that_hangs(is_root: bool, sudo: Sudo) -> None:
+    raw = PI_5.raw()
+    raw["programs"]["sudo"] = None
+    assert facts_of(PI_5, **{**raw, "is_root": is_root, "sudo_hangs": True}).sudo is sudo
+
+
 # Java
 
 

@@ -15,9 +15,11 @@ from boardcluster.cluster.state import LiveState
 from boardcluster.doctor import Facts, ask_boards
 from boardcluster.doctor.ask_boards import firewall_is_whole
 from boardcluster.doctor.facts import NodeManagerState, WaitingJob
+from boardcluster.records import MasterPlacement
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.provision.firewall import render_firewall
+from boardcluster.spec.variant import ClusterVariant, apply_variant
 
 WHOLE = """\
 table inet boardcluster {
@@ -220,15 +222,52 @@ def test_a_board_that_does_not_answer_is_noted(
     assert "was not told" in lost.error.message
 
 
+def under_systemd(remote: FakeRemote, *, datanode: int, nodemanager: int) -> None:
+    """Have systemd know the main processes of two daemons; 0 is none."""
+    pids = {"datanode": datanode, "nodemanager": nodemanager}
+    units = [f"boardcluster-{name}.service" for name in pids]
+    shown = "\n\n".join(f"MainPID={pid}" for pid in pids.values())
+    remote.tell("systemctl", "show", "-p", "MainPID", *units, stdout=f"{shown}\n")
+    there = [pid for pid in pids.values() if pid]
+    rows = [f"{pid} (java) S {' '.join(map(str, range(1, 30)))}\n" for pid in there]
+    remote.tell("cat", *(f"/proc/{pid}/stat" for pid in there), stdout="".join(rows))
+
+
 def test_dead_daemons(declared: Facts, remotes: dict[str, FakeRemote], state: LiveState) -> None:
+    remotes["pi1"] = FakeRemote("pi1")
+    remotes["pi1"].tell_node_agent("facts", {**PI_5.raw(), "systemd": False})
+    remotes["pi1"].tell_node_agent("inspect", INSPECTED)
     remotes["pi1"].tell_node_agent("processes", [DEAD, ALIVE])
     view = ask_boards(replace(declared, state=state), remotes)
     assert view.boards[1].details.dead_daemons == ("datanode",)
     assert view.boards[2].details.dead_daemons == ()
 
 
+def test_a_daemon_that_systemd_started_again_is_not_dead(
+    declared: Facts, remotes: dict[str, FakeRemote], state: LiveState
+) -> None:
+    under_systemd(remotes["pi1"], datanode=99, nodemanager=0)
+    view = ask_boards(replace(declared, state=replace(state, phase="starting")), remotes)
+    assert view.boards[1].details.dead_daemons == ("nodemanager",)
+
+
+def test_the_masters_of_another_form_are_where_it_has_them(
+    declared: Facts, remotes: dict[str, FakeRemote], state: LiveState
+) -> None:
+    under_systemd(remotes["pi1"], datanode=10, nodemanager=11)
+    remotes["pi1"].tell_node_agent("http", [answer(BEANS), answer(NODES), answer(APPS)])
+    variant = ClusterVariant(profile="default", workers=3, master=MasterPlacement.COMBINED)
+    running = apply_variant(declared.declared, variant)
+    assert running.master.name == "pi1"
+    masters = ask_boards(replace(declared, state=state, running=running), remotes).masters
+    assert masters is not None
+    assert masters.live_datanodes == 3
+    asked = remotes["pi1"].requests[-1]["requests"]
+    assert asked[0]["url"].startswith("http://pi1:9870/jmx")
+
+
 def test_the_masters(declared: Facts, remotes: dict[str, FakeRemote], state: LiveState) -> None:
-    remotes["pi1"].tell_node_agent("processes", [ALIVE, ALIVE])
+    under_systemd(remotes["pi1"], datanode=10, nodemanager=11)
     remotes["pi0"].tell_node_agent("http", [answer(BEANS), answer(NODES), answer(APPS)])
     masters = ask_boards(replace(declared, state=state), remotes).masters
     assert masters is not None
@@ -248,7 +287,7 @@ def test_the_masters(declared: Facts, remotes: dict[str, FakeRemote], state: Liv
 def test_an_empty_list_of_yarns_is_null_and_silence_is_none(
     declared: Facts, remotes: dict[str, FakeRemote], state: LiveState
 ) -> None:
-    remotes["pi1"].tell_node_agent("processes", [ALIVE, ALIVE])
+    under_systemd(remotes["pi1"], datanode=10, nodemanager=11)
     rows = [answer("refused", status=0), answer('{"nodes": null}'), answer("<html>")]
     remotes["pi0"].tell_node_agent("http", rows)
     masters = ask_boards(replace(declared, state=state), remotes).masters

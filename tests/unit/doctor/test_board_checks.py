@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_state
 from tests.unit.doctor.board_facts import FOLDER, GIB, JAVA, LOGIN_HOME, with_details, with_facts
 
 from boardcluster.doctor import (
@@ -266,6 +267,9 @@ def test_out_of_memory(view: Facts) -> None:
     line = "[99.1] Out of memory: Killed process 812 (java) total-vm:4096kB"
     found = fault(with_facts(view, "pi1", kernel_faults=("x", line)), "out_of_memory", WARNING)
     assert "Killed process 812" in found.seen
+    line = "[99.2] Memory cgroup out of memory: Killed process 813 (java) total-vm:4096kB"
+    found = fault(with_facts(view, "pi1", kernel_faults=("x", line)), "out_of_memory", WARNING)
+    assert "1 since boot, the last: [99.2] Memory cgroup out of memory" in found.seen
 
 
 # Storage
@@ -333,10 +337,13 @@ def test_resets_of_a_usb_disk(view: Facts) -> None:
     assert "usb-storage.quirks" in found.fix
 
 
-def test_a_log_that_may_not_be_read_is_no_fault(view: Facts) -> None:
+def test_a_log_that_may_not_be_read_is_no_fault_and_no_good_news(view: Facts) -> None:
     changed = with_facts(view, "pi1", kernel_faults=None)
-    for name in ("storage_errors", "usb_storage", "out_of_memory", "throttled"):
-        assert all(finding.ok for finding in look(changed, name))
+    assert all(finding.ok for finding in look(changed, "throttled"))
+    for name in ("storage_errors", "usb_storage", "out_of_memory"):
+        assert [(finding.ok, finding.seen) for finding in look(changed, name)] == [
+            (True, "pi1: not checked: its kernel's log cannot be read")
+        ]
 
 
 def test_a_faster_medium_that_lies_idle(view: Facts) -> None:
@@ -565,6 +572,21 @@ def test_data_of_another_form_is_compared_with_its_own_namenode(view: Facts) -> 
     own = view.boards[1].details.cluster_ids
     changed = with_details(view, "pi1", cluster_ids={**own, **other})
     assert all(finding.ok for finding in look(changed, "cluster_ids"))
+
+
+def test_what_a_former_master_keeps_does_not_decide(view: Facts) -> None:
+    own = view.boards[2].details.cluster_ids
+    former = {f"{FOLDER}/data/namenode/current/VERSION": "CID-0", **own}
+    changed = with_details(view, "pi2", cluster_ids=former)
+    assert all(finding.ok for finding in look(changed, "cluster_ids"))
+
+
+@pytest.mark.parametrize("name", ["live_workers", "unhealthy_nodes", "waiting_jobs"])
+def test_masters_that_were_not_asked(name: str, view: Facts) -> None:
+    down = replace(view, masters=None)
+    assert [(row.ok, row.seen) for row in look(down, name)] == [(True, "the cluster is not up")]
+    (row,) = look(replace(down, state=make_state(kind="boards")), name)
+    assert (row.ok, row.seen) == (True, "cannot tell: the master's board does not answer")
 
 
 def test_fewer_workers_than_declared(view: Facts) -> None:

@@ -27,7 +27,7 @@ from boardcluster.doctor import (
 )
 from boardcluster.doctor.checks import tools
 from boardcluster.errors import AddressError, CapacityError, ClusterError, HostError, SpecError
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, Role
 from boardcluster.services.java import Java
 from boardcluster.services.pair import EnginePair, pair_ids
 
@@ -289,7 +289,18 @@ def test_more_memory_than_there_is(facts: Facts, spec: ClusterSpec) -> None:
     facts = replace(facts, spec=replace(spec, nodes=nodes))
     fault = _fault(look("memory", facts), Severity.ERROR)
     assert "3 nodes declare 3072 TiB together" in fault.seen
-    assert fault.fix.startswith("declare at most 0 workers")
+    assert fault.fix == "declare less `memory` in cluster.toml, or end programs that use memory"
+
+
+def test_what_is_one_is_not_said_to_be_several(facts: Facts, spec: ClusterSpec) -> None:
+    node = replace(spec.master, roles=frozenset(Role), memory_bytes=2**50)
+    facts = replace(facts, spec=replace(spec, nodes=(node,)))
+    fault = _fault(look("memory", facts), Severity.ERROR)
+    assert fault.seen.startswith("the node declares 1024 TiB, but this machine has ")
+    assert _only(look("cluster_file", facts)).seen.startswith("1 master, 1 worker, ")
+    assert "with 1 worker" in _only(look("pipeline_recovery", facts)).seen
+    held = _only(look("memory", replace(facts, processes=(17,))))
+    assert held.seen.startswith("1 node declares 1024 TiB; not compared")
 
 
 def test_memory_that_the_cluster_holds_itself_is_no_fault(facts: Facts) -> None:

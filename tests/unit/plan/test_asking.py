@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from tests.builders import (
+    make_cluster,
     make_energy,
     make_fingerprint,
+    make_node,
     make_power,
     make_probe_run,
     make_result,
@@ -22,6 +24,7 @@ from boardcluster.plan.own_runs import conditions_of
 from boardcluster.plan.power import load_of, worker_watts
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
 from boardcluster.plan.question import Question
+from boardcluster.queries.predictions import AskedRun, question_of
 from boardcluster.records import (
     Checksum,
     Engine,
@@ -30,6 +33,7 @@ from boardcluster.records import (
     ProbeFigure,
     ProbeRun,
     Result,
+    Role,
     Variant,
     Verdict,
 )
@@ -369,6 +373,27 @@ def test_hpl_of_the_published_board_and_of_own_runs() -> None:
     assert [row.reason for row in unknown.unknown] == [UnknownReason.NO_DATA]
     full = ask(None, replace(asked, size_bytes=8 * 20000**2))
     assert UnknownReason.MEMORY in [row.reason for row in full.unknown]
+
+
+def test_hpl_of_a_node_alone_needs_no_link() -> None:
+    figures = {"n": 5000.0, "p": 1.0, "q": 1.0, "gflops_per_second": 10.0}
+    alone = make_result(
+        9.0,
+        setup=make_fingerprint(nodes=1, link_bits_per_second=0),
+        workload="hpl",
+        engine=Engine.MPI,
+        workers=1,
+        size_bytes=8,
+        figures=figures,
+    )
+    spec = make_cluster(
+        make_node("here", Role.MASTER, Role.WORKER), kind="local", link_bits_per_second=0
+    )
+    run = AskedRun(workload="hpl", engine=Engine.MPI, size_bytes=8 * 5000**2)
+    for workers in (1, 4):
+        found = ask(Archive([alone]), question_of(replace(run, workers=workers), spec))
+        assert found.figures
+        assert found.figures["gflops_per_second"].median <= 10.0 * workers * 1.01
 
 
 def test_netpipe_is_latency_and_bandwidth() -> None:

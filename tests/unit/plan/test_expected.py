@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from tests.builders import make_cluster, make_fingerprint, make_result
+from tests.builders import make_cluster, make_fingerprint, make_node, make_result
 
 from boardcluster.analysis.cells import Cell, summarise
 from boardcluster.plan.expected import expected_runs
-from boardcluster.records import Engine, MasterPlacement
+from boardcluster.records import Engine, MasterPlacement, Role
 
 GIGABYTE = 10**9
 TWIN = "5 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb"
@@ -63,6 +63,16 @@ def test_what_no_other_cell_explains_differs_from_its_prediction() -> None:
     worst = max(rows, key=lambda row: (row.measured_seconds or 0) / (row.seconds or 1))
     assert (worst.question.size_bytes, worst.question.workers) == (2 * GIGABYTE, 2)
     assert (worst.measured_seconds or 0) > 1.8 * (worst.seconds or 0)
+
+
+def test_a_kind_of_one_node_is_not_asked_for_more_workers() -> None:
+    cells = [cell for cell in make_cells() if cell.workers == 1]
+    alone = make_cluster(make_node("here", Role.MASTER, Role.WORKER), kind="local")
+    asked = {
+        spec.kind: {row.question.workers for row in expected_runs(cells, spec) if not row.runs}
+        for spec in (alone, make_cluster())
+    }
+    assert asked == {"local": {1}, "emulated": {1, 2}}
 
 
 def test_the_nearest_untried_configurations_are_predicted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 import wave
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.errors import ProbeOutputError
+from boardcluster.errors import CapacityError, ProbeOutputError
 from boardcluster.probes import audio, build
 from boardcluster.probes.base import NodeTool, Site
 from boardcluster.probes.waveform import write_wave
@@ -95,6 +96,16 @@ def test_an_encoder_that_writes_nothing_is_found(
     monkeypatch.setattr(audio, "QUICK_AUDIO_SECONDS", 2)
     monkeypatch.setattr(audio, "ENCODERS", (idle,))
     with pytest.raises(ProbeOutputError, match="touch wrote 0 bytes for 2 s of sound"):
+        audio.PROBE.measure(site(tmp_path))
+
+
+def test_a_full_disk_of_the_driver_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, *, seconds: int) -> None:
+        del path, seconds
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(audio, "write_wave", full)
+    with pytest.raises(CapacityError, match=r"disk became full while writing .*audio\.wav"):
         audio.PROBE.measure(site(tmp_path))
 
 

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.unit.probes.answering import Answering, done, make_site
 
 from boardcluster.errors import ProbeOutputError
+from boardcluster.probes import openssl
 from boardcluster.probes.openssl import parse_aes, parse_rsa
 from boardcluster.probes.seven_zip import parse_seven_zip
 from boardcluster.probes.sysbench_cpu import CpuTest, parse_cpu
@@ -20,6 +22,7 @@ from boardcluster.probes.sysbench_cpu import tests_of as cpu_tests_of
 from boardcluster.probes.sysbench_memory import MemoryTest, parse_memory
 from boardcluster.probes.sysbench_memory import tests_of as memory_tests_of
 from boardcluster.records import ProbeFigure, ProbeMode
+from boardcluster.remote.gate import Completed
 
 HERE = Path(__file__).parent / "recordings"
 
@@ -168,6 +171,21 @@ def test_openssl_aes_is_read(name: str, processes: int) -> None:
 
     assert figure.name == "openssl_aes256cbc_bytes_per_second"
     assert figure.value == printed(r"^AES-256-CBC +([\d.]+)k$", recorded(name)) * 1000
+
+
+def test_openssl_is_timed_by_the_clock() -> None:
+    """By CPU time, its own measure, a node that gets a tenth of a core is as fast as one."""
+
+    def answer(words: tuple[str, ...], _: object) -> Completed:
+        kind = "rsa" if words[-1] == "rsa4096" else "aes"
+        return done(recorded(f"openssl-{kind}{'-multi' if '-multi' in words else ''}"))
+
+    node = Answering({"openssl": answer})
+    figures = openssl.PROBE.measure(make_site(node, cores=2))
+
+    assert len(figures) == 6
+    assert len(node.ran) == 4
+    assert all(words[:3] == ("openssl", "speed", "-elapsed") for words in node.ran)
 
 
 def cpu(text: str) -> object:

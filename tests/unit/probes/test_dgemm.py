@@ -16,7 +16,7 @@ from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.linpack import Linpack
 
 GIB = 1 << 30
-PROGRAM = Linpack(folder="/f", blas="OpenBLAS 1, kernels for X", key="k")
+PROGRAM = Linpack(folder="/f", blas="OpenBLAS 1, kernels for X", kernels="X", key="k")
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,15 @@ def test_paper_mode_adds_mpi_within_the_nodes_subnet() -> None:
     assert {row.conditions["transport"] for row in figures} == {"tcp", "mpi"}
 
 
+def test_both_programs_may_run_as_much_longer_as_nodes_are_slower() -> None:
+    site = pair(ProbeMode.PAPER)
+    assert site.peer is not None
+    measure(replace(site, dilation=8.0, peer=replace(site.peer, dilation=8.0)))
+    client, server = remotes(site)
+    assert server.started[0][:2] == ("timeout", str(8 * 960))
+    assert next(words for words in client.ran if "mpirun" in words)[1] == str(8 * 960)
+
+
 def test_mpi_leaves_nothing_on_either_node() -> None:
     site = pair(ProbeMode.PAPER)
     measure(site)

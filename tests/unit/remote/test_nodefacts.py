@@ -106,12 +106,40 @@ def test_a_program_that_hangs_is_ended_and_the_rest_is_told(tmp_path: Path) -> N
     assert said["lscpu"]["out"] == "fine\n"
 
 
+def test_a_sudo_that_hangs_is_not_taken_for_none(tmp_path: Path) -> None:
+    assert ask(tmp_path)["sudo_hangs"] is False
+    script(tmp_path, "sudo", "exec /bin/sleep 60")
+    answer = ask(tmp_path)
+    assert (answer["programs"]["sudo"], answer["sudo_hangs"]) == (None, True)
+
+
 def test_of_the_kernels_log_only_what_matters_is_told(tmp_path: Path) -> None:
     lines = "[1] eth0: link up\n[2] sd 0:0:0:0: uas_eh_abort_handler 0\n[3] usb 1-1: new device"
     script(tmp_path, "dmesg", f"/bin/cat <<'END'\n{lines}\nEND")
     assert ask(tmp_path)["kernel_log"] == ["[2] sd 0:0:0:0: uas_eh_abort_handler 0"]
     script(tmp_path, "dmesg", "echo dmesg: read kernel buffer failed >&2; exit 1")
     assert ask(tmp_path)["kernel_log"] is None
+
+
+def test_kills_in_a_control_group_and_errors_of_any_card_are_told(tmp_path: Path) -> None:
+    lines = [
+        "[4] Memory cgroup out of memory: Killed process 813 (java)",
+        "[5] mmc1: error -110 whilst initialising SD card",
+    ]
+    script(tmp_path, "dmesg", "/bin/cat <<'END'\n" + "\n".join(lines) + "\nEND")
+    assert ask(tmp_path)["kernel_log"] == lines
+
+
+def test_of_a_long_file_only_whole_lines_are_told(tmp_path: Path) -> None:
+    PI_5.write(tmp_path)
+    whole = (tmp_path / "proc/self/mountinfo").read_text()
+    row = "99 1 0:99 / /run/pods/{:0>100} rw - tmpfs tmpfs rw\n"
+    more = "".join(row.format(number) for number in range(600))
+    (tmp_path / "proc/self/mountinfo").write_text(whole + more)
+    told = ask(tmp_path)["files"]["/proc/self/mountinfo"]
+    assert len(told) < nodefacts.FILE_BYTES_MOST < len(whole + more)
+    assert (whole + more).startswith(told)
+    assert told.endswith("rw\n")
 
 
 def test_a_very_long_log_is_cut(tmp_path: Path) -> None:

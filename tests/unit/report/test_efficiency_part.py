@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.builders import make_result
 from tests.unit.report.stored import measured_energy
 
 from boardcluster.records import Engine
 from boardcluster.report.efficiency_part import Declared, efficiency_part
+from boardcluster.report.plots.figure import Bars
 from boardcluster.report.source import Source
 
 
@@ -41,3 +44,35 @@ def test_energy_of_a_service_is_that_of_what_it_serves(
     # The price is missing for a service's own rate, not for Gflops that it does not have.
     assert any("Performance per price is missing" in note for note in part.notes)
     assert not any("Gflops" in note for note in part.notes)
+
+
+@pytest.mark.parametrize(
+    ("joules", "uncertainty_joules", "said"),
+    [
+        ((300.0, 310.0), 400.0, "no interval: the meters are too inexact"),
+        ((100.0, 500.0), None, "0 to "),  # as in the figure: no energy is below 0
+        ((300.0,), None, "one run, no interval"),
+    ],
+)
+def test_an_interval_of_energy_is_one_that_can_be(
+    joules: tuple[float, ...], uncertainty_joules: float | None, said: str
+) -> None:
+    results = [
+        make_result(
+            10.0,
+            position=place,
+            energy=replace(measured_energy(each, 10.0), uncertainty_joules=uncertainty_joules),
+        )
+        for place, each in enumerate(joules)
+    ]
+    source = Source.of(results, [])
+
+    part = efficiency_part(source, source.cells, Declared(cluster=None), name="energy")
+
+    (row,) = part.tables[0].rows
+    titles = [column.title for column in part.tables[0].columns]
+    assert row[titles.index("95 % interval of J")].startswith(said)
+    body = part.figures[0].body
+    assert isinstance(body, Bars)
+    (bar,) = [bar for group in body.groups for bar in group.bars]
+    assert said in bar.words[1]

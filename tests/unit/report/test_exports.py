@@ -222,6 +222,17 @@ def test_a_modelled_energy_among_metered_ones_is_modelled(make: Make) -> None:
     assert row["energy_mean_joules"] == 800.0
 
 
+def test_the_power_of_a_run_is_the_one_of_the_report(make: Make) -> None:
+    """Two submissions of 40 s with 20 s between them: 100 s of energy, 80 s of duration."""
+    power = make_power(3000.0, mean_watts=30.0)
+    run = make(0, Engine.SPARK, 80.0, measured={"energy": make_energy(3000.0, powers=(power,))})
+    rows = []
+    for frame in (run_frame([run], {}), cell_frame(summarise([run]))):
+        names = [field.name for field in frame.fields]
+        rows += [dict(zip(names, row, strict=True)) for row in frame.rows]
+    assert [row["power_mean_watts"] for row in rows] == [pytest.approx(30.0)] * 2
+
+
 def test_exported_energy_has_the_tables_interval(make: Make) -> None:
     results = [
         make(

@@ -108,6 +108,14 @@ def test_labels_are_plain(text: str, label: str) -> None:
     assert latex_label(text) == label
 
 
+def test_long_names_that_begin_alike_are_different_files(tmp_path: Path) -> None:
+    """As the tables of a mix of four jobs with long names are called."""
+    mix = "-".join(["wordcount"] * 4)
+    names = [f"workload-{mix}-abc123-worth{end}" for end in ("", "-1", "-2")]
+    assert len(write_latex(dict.fromkeys(names, TABLE), tmp_path, force=False)) == 3
+    assert all(len(latex_label(name)) <= 60 for name in names)
+
+
 def test_nothing_is_written_if_one_file_is_there(tmp_path: Path) -> None:
     (tmp_path / "b.tex").write_text("mine")
     with pytest.raises(UsageError):

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from tests.builders import make_cluster
 from tests.unit.report.shown import block, build_report, groups, part, tables, times, times_part
 
 from boardcluster.records import (
@@ -16,6 +17,7 @@ from boardcluster.records import (
     Disturbance,
     Engine,
     Fingerprint,
+    Prices,
     Result,
     Security,
     Verdict,
@@ -474,6 +476,7 @@ def test_one_tainted_run_is_not_called_all(make: Make, campaign: Campaign) -> No
     run = make(0, Engine.SPARK, 20.0, measured={"verdict": Verdict.TAINTED})
     report = build_report([run], [campaign], cluster=None)
     assert report.headline == "No valid run yet: the only verified run is tainted"
+    assert part(report, "verification").text[0].endswith("so only its time cannot be trusted.")
     assert report.headline_note.startswith("Times and causes are below.")
 
 
@@ -562,3 +565,49 @@ def test_verdicts_in_words() -> None:
     found = [Verdict.TAINTED, Verdict.VALID, Verdict.UNJUDGED, Verdict.VALID]
     assert words.verdicts(found) == "2 valid, 1 tainted, 1 unjudged"
     assert words.verdicts([]) == ""
+
+
+def test_a_cluster_that_ran_nothing_costs_what_its_nodes_cost() -> None:
+    prices = Prices(currency="EUR", board=80.0, medium=20.0, supply=10.0, switch=30.0)
+    report = build_report([], [], cluster=make_cluster(workers=3, prices=prices))
+    (table,) = [row for row in tables(report, "setup") if row.caption.startswith("What the")]
+    titles = [column.title for column in table.columns]
+    assert dict(zip(titles, table.rows[-1], strict=True))["Price (EUR)"] == "470.00"
+
+
+def test_the_faster_engine_is_never_less_than_once_as_fast(make: Make, campaign: Campaign) -> None:
+    """By its mean Spark is slower; by the geometric mean of runs that scatter much it is not."""
+    spark, mapreduce = Engine.SPARK, Engine.MAPREDUCE
+    runs = [make(0, mapreduce, 10.0), make(1, spark, 5.0), make(2, spark, 15.1)]
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.headline == (
+        "WordCount over 256 MB: MapReduce 10.0 s, Spark 10.1 s: no difference shown"
+    )
+    assert report.headline_note.startswith("One of the engines was run only once")
+    point = block(report, "summary").points[0]
+    assert point.sentence.endswith("no difference is shown between runs on MapReduce and on Spark")
+
+
+def test_work_without_an_input_is_over_nothing(make: Make, campaign: Campaign) -> None:
+    runs = [
+        make(place, Engine.SPARK, 20.0 + place % 2, workload="pi", size_bytes=0, workers=workers)
+        for place, workers in enumerate((2, 2, 4, 4))
+    ]
+    found = block(build_report(runs, [campaign], cluster=None), "findings")
+    assert [row.sentence for row in found] == [
+        "Pi, 2 workers: Spark 20.5 s",
+        "Pi, 4 workers: Spark 20.5 s",
+    ]
+
+
+def test_a_tainted_try_that_another_one_replaced_is_said_to_be_left_out(
+    make: Make, campaign: Campaign
+) -> None:
+    steal = Disturbance(cause="steal", node="host", share=0.1, adjustable=True)
+    runs = [
+        make(0, Engine.SPARK, 25.0, measured={**TAINTED, "disturbances": (steal,)}),
+        make(0, Engine.SPARK, 20.0, number=2, measured={"verdict": Verdict.VALID}),
+    ]
+    report = build_report(runs, [campaign], cluster=None)
+    assert _column(times(report), "Verdicts") == ["1 valid; 1 left out"]
+    assert times_part(report).notes[0].startswith("1 tainted attempt is not in these numbers")

@@ -149,7 +149,7 @@ def test_runs_on_two_blas_are_never_averaged(make: Make, campaign: Campaign) -> 
     assert "BLAS reference BLAS 3.11" in text
     point = block(report, "summary").points[0]
     assert "OpenBLAS" in point.sentence
-    assert "one run" in point.certainty
+    assert "One run, no interval" in point.certainty
 
 
 def test_null_campaigns_seldom_show_a_difference_or_a_drift(make: Make, campaign: Campaign) -> None:

@@ -66,6 +66,17 @@ def test_a_published_time_stands_beside_ours(
     assert row["The published number is"] == "inside our interval"
 
 
+def test_one_run_of_ours_says_nothing_of_a_published_time(
+    make: Make, campaign: Campaign, boards: Fingerprint
+) -> None:
+    results = _results(make, boards, _published())[:1]
+    part = published_part(Source.of(results, [campaign]))
+    assert part is not None
+    titles = [column.title for column in part.tables[0].columns]
+    said = {row[titles.index("The published number is")] for row in part.tables[0].rows}
+    assert said == {"not judged: our one run has no interval"}
+
+
 @pytest.mark.parametrize("change", ["board", "size", "setting"])
 def test_nothing_is_compared_with_other_work_or_other_boards(
     make: Make, campaign: Campaign, boards: Fingerprint, change: str

@@ -295,6 +295,18 @@ def test_disturbances_are_found_with_their_times() -> None:
     assert not next(row for row in marked if row.name == "cpu-pi3").marks
 
 
+def test_swapping_in_and_out_is_one_disturbance() -> None:
+    at = times()
+    columns = {
+        f"swap_{way}_bytes": when(at, 1e6, outside=0.0, start_seconds=begin, end_seconds=begin + 10)
+        for way, begin in (("out", 10.0), ("in", 15.0))
+    }
+    telemetry = Telemetry(duration_seconds=60.0, nodes=(node("pi1", columns=columns),))
+    [found] = disturbances(telemetry)
+    assert found.what == "swapping"
+    assert found.seconds == pytest.approx(15.0, abs=1.1)
+
+
 # The page
 
 

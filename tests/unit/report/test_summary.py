@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.unit.analysis.advising import diagnosis
 from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
 
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.cost import Cost, CostPoint
+from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import twin_words
 from boardcluster.records import (
     AttemptState,
@@ -108,9 +110,7 @@ def test_what_is_not_shown_is_not_claimed(make: Make, campaign: Campaign) -> Non
 def test_one_run_each_has_no_interval(make: Make, campaign: Campaign) -> None:
     runs = _runs(make, (SPARK, (20.0,), {}), (MAPREDUCE, (40.0,), {}))
     point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
-    assert point.certainty == (
-        "No interval: one run, no interval (1 run on Spark, 1 run on MapReduce)."
-    )
+    assert point.certainty == "One run, no interval (1 run on Spark, 1 run on MapReduce)."
 
 
 def test_what_cannot_be_trusted_comes_before_everything(make: Make, campaign: Campaign) -> None:
@@ -129,6 +129,19 @@ def test_what_cannot_be_trusted_comes_before_everything(make: Make, campaign: Ca
     )
     trusted = build_report(runs[1:], [campaign], cluster=None)
     assert block(trusted, "summary").points[0].name == "What differs most"
+
+
+def test_a_reason_that_one_attempt_has_is_not_the_most_frequent(
+    make: Make, campaign: Campaign
+) -> None:
+    bad = [
+        make(place, SPARK, None, state=AttemptState.INVALID, reason=f"worker{place} was lost")
+        for place in range(2)
+    ]
+    report = build_report([*bad, make(3, SPARK, 20.0)], [campaign], cluster=None)
+    assert block(report, "summary").points[0].sentence == (
+        "2 of 3 attempts do not count, for instance because: worker0 was lost"
+    )
 
 
 def _watched(runs: list[Result], **samples: Any) -> Evidence:
@@ -159,6 +172,28 @@ def test_the_bound_of_what_takes_most_time_is_said(make: Make, campaign: Campaig
     assert figure.emulated
     shares = [row.shares for row in bounds_of(source.cells[0], _watched(runs))]
     assert sum(shares[0].values()) == pytest.approx(1.0)
+
+
+def test_runs_whose_samples_do_not_tell_have_telemetry_all_the_same(
+    make: Make, campaign: Campaign
+) -> None:
+    runs = _runs(make, (SPARK, (20.0, 21.0), {}))
+    evidence = Evidence(diagnoses={key_of(run): diagnosis(None) for run in runs})
+    report = report_of(Source.of(runs, [campaign]), cluster=None, evidence=evidence)
+    point = _points(report)["What holds it back"]
+    assert "telemetry" not in point.sentence + point.certainty
+    assert "their samples do not show it" in point.sentence
+
+
+def test_a_gain_is_said_to_be_predicted_only_where_there_is_one(
+    make: Make, campaign: Campaign
+) -> None:
+    runs = _runs(make, (SPARK, (20.0, 21.0), {}))
+    found = diagnosis(Bound.CPU)
+    found = replace(found, run=replace(found.run, gains={}))
+    evidence = Evidence(diagnoses={key_of(run): found for run in runs})
+    report = report_of(Source.of(runs, [campaign]), cluster=None, evidence=evidence)
+    assert _points(report)["What holds it back"].certainty == "From the samples of 2 runs."
 
 
 def test_a_predicted_gain_is_shown_with_the_bounds_of_every_run(
@@ -215,6 +250,14 @@ def test_a_cluster_that_loses_to_one_program_is_told_so() -> None:
     assert loses([replace(_cost(1.7, nodes=None), single_seconds=None)]) is None
 
 
+def test_a_program_that_may_be_as_fast_is_not_called_faster() -> None:
+    """Its 20 s lie in the interval of the cluster's 21 s."""
+    cost = _cost(1.05, nodes=None)
+    for low, is_said in ((19.0, False), (20.5, True)):
+        point = replace(cost.points[0], interval_seconds=Interval(low=low, high=23.0))
+        assert (loses([replace(cost, points=(point,))]) is not None) is is_said
+
+
 def test_cost_is_a_table_with_its_remarks() -> None:
     part = cost_part([_cost(1.7, nodes=None), _cost(0.5, nodes=4)])
     assert part is not None
@@ -243,6 +286,7 @@ def test_a_stand_in_is_shown_where_the_nearest_run_has_no_samples(
     report = report_of(Source.of(runs, [campaign]), cluster=None, evidence=evidence)
     [found] = [row for row in report.walk() if row.title == "One run on Spark over time"]
     assert found.text[0].startswith(f"Run {ordered[1].trial.id}/1 took 20.0 s")
+    assert "on Spark that have samples, it is the one nearest the median" in found.text[0]
     names = {figure.name for figure in found.figures}
     assert any(name.endswith("network-received") for name in names)
     assert any(name.endswith("temperature") for name in names)
@@ -291,3 +335,18 @@ def test_methods_say_the_dilation(make: Make, campaign: Campaign, fingerprint: F
     assert "which stand for 4 x rpi-5b with nvme" in block(report, "methods")
     assert "by a time dilation of 4; times are divided by it" in block(report, "methods")
     assert "which stand for 4 x rpi-5b with nvme" in part(report, "setup").text[0]
+
+
+def test_advice_is_given_on_the_runs_that_the_report_counts(make: Make, campaign: Campaign) -> None:
+    runs = _runs(
+        make,
+        (SPARK, (40.0, 41.0, 40.5), {}),
+        (SPARK, (30.0, 30.4, 30.2), {"replication": 1}),
+    )
+    measured = runs[1].measurement
+    assert measured is not None
+    runs[1] = replace(runs[1], measurement=replace(measured, verdict=Verdict.TAINTED))
+    for tainted, counts in ((False, "means of 2 and 3 runs"), (True, "means of 3 and 3 runs")):
+        report = build_report(runs, [campaign], cluster=None, tainted=tainted)
+        (row,) = [row for row in block(report, "advice") if row.rule == "replication"]
+        assert counts in row.seen

@@ -15,6 +15,7 @@ from tests.builders import (
     noon,
     store_run,
 )
+from tests.unit.report.stored import board_telemetry
 from tests.unit.report.watched import BEGUN_UTC, NAME, store_rounds, watch_record
 
 from boardcluster.analysis.watched import WatchStanding
@@ -23,6 +24,7 @@ from boardcluster.queries.report import write_home_report
 from boardcluster.queries.watches import watch_standing
 from boardcluster.records import Disturbance, Fingerprint, Trial, Verdict
 from boardcluster.store import Store
+from boardcluster.store.files import TELEMETRY_NAME
 from boardcluster.store.watches import write_watch
 
 STEADY = (20.0, 20.3, 19.8, 20.1, 19.9)
@@ -195,3 +197,19 @@ def test_a_record_of_no_use_costs_its_own_charts_and_no_more(tmp_path: Path) -> 
     assert [path.name for path in written.data if path.name.startswith("watched-")] == [
         "watched-1-1.csv"
     ]
+
+
+def test_damaged_samples_of_a_changed_round_cost_neither_the_watch_nor_the_report(
+    tmp_path: Path,
+) -> None:
+    store_rounds(tmp_path, [*STEADY, 20.1])
+    store_rounds(tmp_path, [41.0], begin=6, telemetry=board_telemetry(41.0))
+    with Store.open(tmp_path) as store:
+        [attempt] = [row.attempt for row in store.results("c006") if row.attempt]
+        (store.artefact_folder(attempt) / TELEMETRY_NAME).write_bytes(b"cut short")
+    [cell] = standing(tmp_path).out
+    assert "a change between rounds 6 and 7" in cell.words
+    written = write_home_report(
+        tmp_path, tmp_path / "report", cluster=None, changes_work=lambda key: False
+    )
+    assert "Samples of run c006-t/1 are damaged" in written.markdown.read_text()

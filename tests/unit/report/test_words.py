@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from boardcluster.analysis.inference import RunValue, compare
+from boardcluster.analysis.inference import CampaignDrift, DriftKind, RunValue, compare
 from boardcluster.analysis.statistics import Interval
 from boardcluster.report import ratio_words, words
 
@@ -52,6 +54,12 @@ def test_a_tiny_p_says_only_that_it_is_tiny() -> None:
     assert words.p_value(8.2e-29) == "below 0.0001"
 
 
+def test_a_p_is_never_rounded_to_the_other_side_of_what_decides() -> None:
+    assert words.p_value(0.0496) == "0.0496"
+    assert words.p_value(0.04999) == "0.04999"
+    assert words.p_value(0.0504) == "0.05"
+
+
 def test_own_profiles_are_named_by_their_files_unless_two_share_one() -> None:
     names = ("default", "/one/lean.toml", "/one/wide.toml", "/two/wide.toml")
     assert list(words.short_profiles(names).values()) == [
@@ -80,3 +88,15 @@ def test_a_ratio_says_which_side_has_one_start() -> None:
     assert ratio_words.interval(compare(runs(60, 3), runs(30, 2))) == (
         "9 and 6 unpaired runs in 2 starts of the cluster"
     )
+
+
+def test_a_drift_within_starts_is_not_said_of_the_whole_campaign() -> None:
+    found = CampaignDrift(
+        campaign="c", kind=DriftKind.TREND, share=0.1, position=0, runs=36, p_adjusted=0.001
+    )
+    said = ratio_words.drift_words(found)
+    assert "the last runs of campaign c took 10.0 % longer than its first" in said
+    said = ratio_words.drift_words(replace(found, starts=3))
+    assert "last runs of each start of the cluster in campaign c took 10.0 % longer" in said
+    step = ratio_words.drift_words(replace(found, kind=DriftKind.CHANGE, position=4, starts=3))
+    assert "from run 5 on, until the cluster was started again, times of campaign c are" in step

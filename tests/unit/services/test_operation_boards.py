@@ -354,6 +354,17 @@ def test_what_was_changed_is_said_with_what_could_not_be(rack: Rack) -> None:
     assert rack.said == ["changes on boards: 2", "worker2: switches swap off: not permitted"]
 
 
+def test_boards_claimed_for_a_start_that_fails_at_once_are_given_up(
+    rack: Rack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up: list[Path] = []
+    monkeypatch.setattr(operation, "release_unused_boards", given_up.append)
+    rack.fails["check"] = UnreachableError("worker1: out of reach")
+    with pytest.raises(UnreachableError):
+        rack.up()
+    assert (given_up, rack.done) == ([rack.home], ["check"])
+
+
 @pytest.mark.parametrize("where", ["check", "make ready"])
 def test_boards_that_cannot_be_made_ready_leave_nothing_to_end(where: str, rack: Rack) -> None:
     rack.fails[where] = HostError("worker1: 32-bit userland")
@@ -693,6 +704,18 @@ def test_only_boards_are_wiped_as_boards(known: bool, rack: Rack) -> None:
 
     assert rack.done == (["wipe True"] if known else [])
     assert not (rack.home / "conf").exists()
+
+
+def test_boards_that_are_gone_are_not_wiped(rack: Rack, monkeypatch: pytest.MonkeyPatch) -> None:
+    known_hosts_of(rack.home).touch()
+    wiped: list[str] = []
+    monkeypatch.setattr(
+        operation, "wipe_boards", lambda _, spec: wiped.extend(node.name for node in spec.nodes)
+    )
+
+    operation.wipe(rack.home, without=["worker2"])
+
+    assert wiped == ["master", "worker1"]
 
 
 def test_boards_that_cannot_be_wiped_are_said(rack: Rack) -> None:

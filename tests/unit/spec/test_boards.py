@@ -135,10 +135,15 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
         (*_door('open_ports = ["dns/udp"]'), '9: network.open_ports[0]: "dns/udp" is not a port'),
         (*_door('open_ports = ["70000/tcp"]'), '9: network.open_ports[0]: "70000/tcp" is not a'),
         (
+            *_door('open_ports = ["000001000000/tcp"]'),
+            '9: network.open_ports[0]: "000001000000/tcp" is not a port',
+        ),
+        (
             *_door('egress = "member"'),
             '9: network.egress: "member" is not what daemons and jobs may reach; allowed: any, me',
         ),
         (*_door("egress = 1"), "9: network.egress: 1 is not what daemons and jobs may reach"),
+        (*_door('ssh_from = ["fe80::1%eth0"]'), '9: network.ssh_from[0]: "fe80::1%eth0" names an'),
         (*_door('ssh_from = ["home"]'), '9: network.ssh_from[0]: "home" is not an address'),
         (
             *_door('ssh_from = ["192.168.1.5/24"]'),
@@ -330,20 +335,41 @@ def test_the_network_is_the_fastest_that_holds_all() -> None:
     boards = [found(n, f"10.0.0.{n + 1}/24") for n in range(2)]
     slow = Link(
         name="wlan0",
-        addresses=("192.168.7.5/24", "fe80::1/64"),
+        addresses=(),
         speed_bits_per_second=None,
         duplex="",
         wireless=True,
         up=True,
     )
     both = [
-        replace(board, facts=replace(board.facts, links=(slow, *board.facts.links)))
-        for board in boards
+        _with_link(board, replace(slow, addresses=(f"192.168.7.{5 + n}/24", "fe80::1/64")))
+        for n, board in enumerate(boards)
     ]
     assert propose(both).network.subnet == "10.0.0.0/24"
     chosen = propose(both, subnet="192.168.7.0/24")
     assert chosen.network.subnet == "192.168.7.0/24"
-    assert {node.address for node in chosen.nodes} == {"192.168.7.5"}
+    assert [node.address for node in chosen.nodes] == ["192.168.7.5", "192.168.7.6"]
+
+
+def _with_link(board: FoundBoard, link: Link) -> FoundBoard:
+    return replace(board, facts=replace(board.facts, links=(link, *board.facts.links)))
+
+
+def test_a_bridge_of_containers_is_no_network_of_boards() -> None:
+    bridge = Link(
+        name="docker0",
+        addresses=("172.17.0.1/16",),
+        speed_bits_per_second=10**10,
+        duplex="full",
+        wireless=False,
+        up=True,
+    )
+    boards = [_with_link(found(n, f"10.0.0.{n + 1}/24"), bridge) for n in range(2)]
+    spec = propose(boards)
+    assert spec.network == NetworkSpec(subnet="10.0.0.0/24", link_bits_per_second=10**9)
+    assert [node.address for node in spec.nodes] == ["10.0.0.1", "10.0.0.2"]
+    with pytest.raises(AddressError, match="that no other board has"):
+        propose([found(0, "10.0.0.1/24"), found(1, "10.0.0.1/24")])
 
 
 def test_a_network_that_boards_are_not_in_is_refused() -> None:

@@ -151,6 +151,15 @@ def test_where_a_secret_is_does_not_depend_on_where_a_command_runs(
         assert again == spec
 
 
+def test_the_file_of_a_logger_is_looked_for_beside_the_declaration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    table = '[[meter]]\nname = "log"\nkind = "logger-csv"\nnodes = "all"\npath = "power.csv"\n'
+    spec = load(tmp_path, boards(table), kinds=None)
+    assert spec.meters[0].options["path"] == f"{tmp_path}/power.csv"
+
+
 def test_a_meter_of_the_switch_alone(tmp_path: Path) -> None:
     spec = load(tmp_path, boards(PLUG.replace('"all"', "[]")))
     assert (spec.meters[0].nodes, spec.meters[0].switch) == ((), True)

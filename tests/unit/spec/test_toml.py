@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from boardcluster.errors import SpecError
-from boardcluster.spec.toml import KeyPath, TomlDocument, parse_toml, read_toml
+from boardcluster.spec.toml import KeyPath, TomlDocument, parse_toml, path_from, read_toml
 
 PATH = Path("some.toml")
 
@@ -324,3 +324,12 @@ def test_a_file_too_large_to_be_a_specification(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text("#" * (2**20 + 1))
     assert "is larger than" in _read_error(path).message
+
+
+def test_paths_in_a_file_begin_at_its_folder_or_at_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/homes/me")
+    folder = Path("/campaigns")
+    assert path_from(folder, "texts/a.txt") == Path("/campaigns/texts/a.txt")
+    assert path_from(folder, "/texts/a.txt") == Path("/texts/a.txt")
+    assert path_from(folder, "~/a.txt") == Path("/homes/me/a.txt")
+    assert path_from(folder, "~no-such-user-/a.txt") == Path("/campaigns/~no-such-user-/a.txt")

@@ -97,6 +97,28 @@ def test_pressure_disks_and_network(tmp_path: Path) -> None:
     }
 
 
+def test_long_files_of_the_kernel_are_read_to_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"  eth{number}: 1 9 0 0 0 0 0 0 2 8 0 0 0 0 0 0\n" for number in range(300))
+    cores = "".join(f"processor: {number}\ncpu MHz\t\t: 2400.000\n\n" for number in range(300))
+    heads = "Inter-|   Receive\n face |bytes\n"
+    files = put(tmp_path, {"/proc/net/dev": heads + rows, "/proc/cpuinfo": cores})
+    whole_read = os.pread
+
+    def by_pages(descriptor: int, size: int, offset: int) -> bytes:
+        """As the kernel reads such files: a page of whole lines at most."""
+        part = whole_read(descriptor, min(size, agent.PAGE), offset)
+        return part if size < agent.PAGE else part[: part.rfind(b"\n") + 1]
+
+    monkeypatch.setattr(os, "pread", by_pages)
+    assert len(agent.network(files)) == 300 * len(agent.NETWORK)
+    assert len(agent.clocks_of_cpuinfo(files)) == 300
+    # What is longer than what is read at most ends with a whole line.
+    (tmp_path / "proc/net/dev").write_text(heads + rows * 100)
+    assert len(agent.network(files)) == 300 * len(agent.NETWORK)
+
+
 def test_clocks_heat_and_throttle_bits_of_a_board(tmp_path: Path) -> None:
     cpu = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq"
     files = put(
@@ -181,6 +203,31 @@ def test_a_twins_quota_is_its_boards_and_what_is_held_back_are_its_cores(
     assert agent.quota(files, [40]) == {"quota_cores": 400, "quota_throttled_seconds": 7000}
 
 
+@pytest.mark.parametrize(
+    "group",
+    [
+        {
+            "/proc/40/cgroup": "0::/\n",
+            "/sys/fs/cgroup/cpu.max": "200000 100000\n",
+            "/sys/fs/cgroup/cpu.stat": "throttled_usec 7000\n",
+        },
+        {
+            "/proc/40/cgroup": "4:cpu:/\n",
+            "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "200000\n",
+            "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            "/sys/fs/cgroup/cpu/cpu.stat": "throttled_time 7000000\n",
+        },
+    ],
+)
+def test_the_quota_of_a_container_that_sees_its_own_group_alone_counts_once(
+    tmp_path: Path, group: dict[str, str]
+) -> None:
+    """As Docker's do: the group that it calls "/" is its own."""
+    files = put(tmp_path, group)
+
+    assert agent.quota(files, [40]) == {"quota_cores": 2000, "quota_throttled_seconds": 7000}
+
+
 def process(pid: int, name: str, *, ticks: str, parent: int = 1, flags: int = 0) -> dict[str, str]:
     zeros = "0 " * 4
     times = f"{ticks} 20 0 1 0 {pid}00 0 5"
@@ -245,6 +292,26 @@ def test_a_child_of_the_clusters_own_is_its_own_though_it_hides_its_mark(tmp_pat
         row = looking.scan()
     assert row["foreign_cpu_seconds"] == 220
     assert row["group_cpu_seconds/jobs"] == 440
+
+
+def test_a_program_of_the_cluster_that_was_seen_before_it_began_is_its_own(tmp_path: Path) -> None:
+    """A look may fall between the start of a process and that of the program with the mark."""
+    request = {"scope": "machine", "groups": {}, "mark": "MARK=1", "trees": [30]}
+    looking = agent.Processes(agent.Files(str(tmp_path)), request)
+    put(tmp_path, process(30, "boardcluster", ticks="0 0 0 0") | {"/proc/30/environ": "A=b\0"})
+    for pid, parent in ((40, 1), (41, 30)):
+        put(tmp_path, process(pid, "env", ticks="0 0 0 0", parent=parent))
+        put(tmp_path, {f"/proc/{pid}/environ": "A=b\0"})
+    looking.scan()
+    for pid, parent in ((40, 1), (41, 30)):
+        put(tmp_path, process(pid, "java", ticks="300 0 0 0", parent=parent))
+        put(tmp_path, {f"/proc/{pid}/environ": "A=b\0MARK=1\0"})
+    row = looking.scan()
+    assert row["foreign_cpu_seconds"] == 0
+    assert row["group_cpu_seconds/jobs"] == 600
+    # What became another program without it stays what it was.
+    put(tmp_path, process(41, "sh", ticks="310 0 0 0", parent=30) | {"/proc/41/environ": "A=b\0"})
+    assert looking.scan()["group_cpu_seconds/jobs"] == 610
 
 
 def test_what_others_reap_of_the_cluster_is_not_theirs(tmp_path: Path) -> None:

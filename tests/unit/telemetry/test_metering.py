@@ -17,7 +17,7 @@ from boardcluster.errors import HostError, MeterError, SpecError
 from boardcluster.records import Coverage, MeterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry import metering as room
-from boardcluster.telemetry.metering import STOP_SECONDS, check_meters, metering
+from boardcluster.telemetry.metering import STOP_SECONDS, check_meter, check_meters, metering
 from boardcluster.telemetry.meters import registry
 from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 
@@ -98,6 +98,7 @@ def test_a_run_gets_its_energy(install: Install) -> None:
         assert (power.nodes, power.switch, power.accuracy) == (("pi0",), True, "exact")
         assert 5 < power.rate_hertz < 1.2 / INTERVAL_SECONDS
         assert meters.instruments["plug"].accuracy_percent == 0.5
+        assert not meters.instruments["plug"].integrates, "its readings were added up"
         assert not meter.closed.is_set()
     assert meter.closed.is_set()
 
@@ -297,6 +298,7 @@ def test_a_meter_that_counts_and_wraps(install: Install) -> None:
         (power,) = meters.powers(started, ended)
     assert power.energy_joules == pytest.approx(50 * (ended - started), rel=0.1)
     assert "wrapped" in power.remarks[0]
+    assert meters.instruments["plug"].integrates
 
 
 def test_a_file_of_another_logger_is_read_after_the_run(tmp_path: Path) -> None:
@@ -436,6 +438,13 @@ def test_a_check_says_a_wrong_accuracy_and_a_node_that_is_not_there(install: Ins
     assert meter.closed.is_set()
     with pytest.raises(SpecError, match="none of its nodes exists: pi0"):
         check_meters([MeterSpec(name="cpu", kind="rapl", nodes=("pi0",))], {})
+
+
+def test_a_look_at_a_meter_says_a_wrong_coverage(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path / "log.csv"), "coverage": "socket"}
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
+    with pytest.raises(SpecError, match=r'"coverage".*"socket"; allowed: board, node'):
+        check_meter(spec, {})
 
 
 def test_a_secret_that_cannot_be_read_is_found_by_a_check(tmp_path: Path) -> None:

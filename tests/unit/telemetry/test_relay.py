@@ -139,6 +139,22 @@ def test_lines_of_new_logs_are_passed_on_if_they_match(tmp_path: Path, heard: He
     assert [json.loads(row) for row in heard.of("L")] == [[str(new), "Starting task \N{SNOWMAN}"]]
 
 
+def test_a_log_that_was_quiet_is_passed_on_once_it_goes_on(tmp_path: Path, heard: Heard) -> None:
+    """As that of a job whose tasks all take minutes on slow boards."""
+    log = tmp_path / "a-log"
+    log.write_text("Starting task 1\n")
+    os.utime(log, (time.time() - 3600,) * 2)
+    found = listening(order(tmp_path, logs=[str(log)], match="Starting|Finished"), heard)
+    try:
+        wait_until(lambda: heard.of("S"), "samples")
+        assert not heard.of("L")
+        with log.open("a") as stream:
+            stream.write("Finished task 1\n")
+        wait_until(lambda: len(heard.of("L")) == 2, "both lines")
+    finally:
+        found.close()
+
+
 def test_a_node_that_cannot_be_reached_is_said(tmp_path: Path, heard: Heard) -> None:
     class Nowhere(LocalRemote):
         def _wrap(self, argv: Any, cwd: Any) -> list[str]:

@@ -125,6 +125,14 @@ def test_the_least_dilation_may_be_declared() -> None:
     assert not any("warning" in line for line in plan.words)
 
 
+def test_a_dilation_between_what_is_needed_and_the_next_tenth_is_enough() -> None:
+    plan = plan_limits(_spec(dilation=11.65), _host())  # 11.634 is needed
+    assert plan.words[0].endswith("2: dilation 11.65 as declared")
+    assert not any("warning" in line for line in plan.words)
+    warning = plan_limits(_spec(dilation=11.62), _host()).words[1]
+    assert "leaves 24 % of this machine idle when all nodes are busy, 25 % is required" in warning
+
+
 def test_a_dilation_that_leaves_too_little_idle_is_a_warning() -> None:
     plan = plan_limits(_spec(dilation=9.0), _host())
     assert plan.dilation == 9.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from boardcluster.analysis.cells import Cell
-from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.inference import MeasuredRatio
 from boardcluster.analysis.ratios import ratio_of_cells
+from boardcluster.analysis.scaling import other_differences
 from boardcluster.units import format_seconds
 
 __all__ = ["Compared", "Pair", "pair_key", "pairs_by"]
@@ -79,15 +79,15 @@ def pairs_by(cells: Sequence[Cell], field: str, compared: Compared) -> Iterator[
     for group in groups.values():
         for index, first in enumerate(group):
             for second in group[index + 1 :]:
-                yield _pair(first, second, compared)
+                yield _pair(first, second, field, compared)
 
 
-def _pair(first: Cell, second: Cell, compared: Compared) -> Pair:
+def _pair(first: Cell, second: Cell, field: str, compared: Compared) -> Pair:
     faster, slower = sorted((first, second), key=lambda cell: cell.mean_seconds)
-    differences = differences_among((*faster.fingerprints, *slower.fingerprints))
+    found = other_differences((faster, slower), apart_from=field)
     return Pair(
         slower=slower,
         faster=faster,
         ratio=compared.get(pair_key(slower, faster)) or ratio_of_cells(slower, faster),
-        differences=tuple(row for row in differences if row not in _FOLLOWS),
+        differences=tuple(row for row in found if row not in _FOLLOWS),
     )

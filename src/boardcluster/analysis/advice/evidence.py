@@ -24,8 +24,8 @@ Attempted: TypeAlias = "tuple[str, int]"
 class Certainty(IntEnum):
     """How sure a gain is; the larger, the surer.
 
-    PUBLISHED: others saw it on their boards. COMPUTED: it follows from what these runs took, as the
-    most that can be gained. COMPARED: both settings were measured here.
+    PUBLISHED: others saw it on their boards. COMPUTED: it follows from what these runs took, as a
+    prediction or as the most that can be gained. COMPARED: both settings were measured here.
     """
 
     PUBLISHED = 1

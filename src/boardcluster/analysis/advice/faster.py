@@ -33,7 +33,7 @@ def _profile(rule: Rule, view: View) -> Iterator[Advice]:
 def _settings(rule: Rule, view: View) -> Iterator[Advice]:
     for pair, group in measured(view, "levels"):
         fast, slow = _settings_of(pair.faster), _settings_of(pair.slower)
-        if fast == slow:  # they differ in a factor that is no setting
+        if fast == slow or _others_of(pair.faster) != _others_of(pair.slower):
             continue
         words = _words(fast)
         yield measured_advice(
@@ -48,6 +48,11 @@ def _settings(rule: Rule, view: View) -> Iterator[Advice]:
 
 def _settings_of(cell: Cell) -> Mapping[str, str]:
     return dict(dict(cell.configuration.levels).get("settings", ()))
+
+
+def _others_of(cell: Cell) -> list[tuple[str, object]]:
+    """The later factors that are no setting, such as the variant: they may be what is faster."""
+    return [row for row in cell.configuration.levels if row[0] != "settings"]
 
 
 def _words(settings: Mapping[str, str]) -> str:

@@ -33,9 +33,11 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
             slower = drifts.get(name)
             runs = [run.measurement for run in group.runs if run.trial.campaign_id == name]
             times = [run.duration_seconds for run in runs]
-            gain = mean(times) / mean(times[: len(times) // 3 or 1])
+            third = len(times) // 3 or 1
+            first, last = mean(times[:third]), mean(times[-third:])
+            gain = mean(times) / first
             few = len(times) < _LEAST_TIMES
-            if few or slower is None or slower.share <= 0 or gain < LEAST_GAIN:
+            if few or slower is None or slower.share <= 0 or last <= first or gain < LEAST_GAIN:
                 continue
             remarks = [line for run in runs for line in run.remarks]
             refused = [line for line in remarks if line.startswith(_UNTRIMMED)]
@@ -44,8 +46,8 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
                 group,
                 title=f"Discard unused blocks before each run of {group.subject}",
                 seen=(
-                    f"runs took longer and longer, {times[0]:.4g} s at first and {times[-1]:.4g} s"
-                    f" at last ({_drift_words(slower)}), and storage bound most of them; no node"
+                    f"runs took longer and longer, {first:.4g} s at first and {last:.4g} s at"
+                    f" last ({_drift_words(slower)}), and storage bound most of them; no node"
                     f" was slowed by heat{f'; {refused[0]}' if refused else ''} ({group.where})"
                 ),
                 setting=(

@@ -44,12 +44,15 @@ class CampaignDrift:
     kind: DriftKind
     """The one that is shown; of two that are, the one that explains more."""
     share: float
-    """By how much the last runs took longer than the first, as a share; below 0 less."""
+    """By how much the last runs of a start of the cluster took longer than its first, as a share;
+    below 0 less."""
     position: int
     """Of a change: the place in the campaign's order, from 0, of the first run after it; of a trend
     that of the first run."""
     runs: int
     """Runs that it was seen in."""
+    starts: int = 1
+    """Starts of the cluster that these are from; what a new start changes is no drift."""
     p_adjusted: float
     """Its p, by Holm's method over both tests of every campaign."""
 
@@ -110,13 +113,14 @@ def _drift(
     else:
         is_change = adjusted[1] < adjusted[0]
     chosen = change if is_change else trend
-    reach = 1.0 if is_change else float(table.places.max() - table.places.min())
+    reach = 1.0 if is_change else max(table.spans)
     return CampaignDrift(
         campaign=name,
         kind=DriftKind.CHANGE if is_change else DriftKind.TREND,
         share=math.expm1(chosen.slope * reach),
         position=int(chosen.place),
         runs=len(table.places),
+        starts=len(table.spans),
         p_adjusted=adjusted[is_change],
     )
 
@@ -137,20 +141,26 @@ class _Table:
     values: NDArray[np.float64]
     """Logarithms less their group's mean."""
     groups: tuple[slice, ...]
+    spans: tuple[float, ...]
+    """From the first to the last place of each start."""
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[RunValue]]) -> _Table:
         import numpy as np  # noqa: PLC0415
 
         places, values, groups, begin = [], [], [], 0
+        by_start: dict[Start, list[float]] = {}
         for group in rows:
             logs = [math.log(row.value) for row in group]
             middle = math.fsum(logs) / len(logs)
-            places += [float(row.position) for row in group]
+            own = [float(row.position) for row in group]
+            places += own
+            by_start.setdefault(group[0].started, []).extend(own)
             values += [value - middle for value in logs]
             groups.append(slice(begin, begin + len(group)))
             begin += len(group)
-        return cls(np.array(places), np.array(values), tuple(groups))
+        spans = tuple(max(found) - min(found) for found in by_start.values())
+        return cls(np.array(places), np.array(values), tuple(groups), spans)
 
     @property
     def freedom(self) -> int:

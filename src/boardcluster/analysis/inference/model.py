@@ -139,7 +139,8 @@ class MeasuredRatio:
     threshold: float = _SIGNIFICANCE
     """The p at which the next comparison of the family would be shown."""
     agrees: bool = True
-    """Whether the arithmetic means differ in the same direction, so that both can be stated."""
+    """Whether the arithmetic means differ in the same direction as the ratio says, so that both can
+    be stated."""
     reason: str = ""
     """Why there is no interval, in one line; empty if there is."""
 
@@ -319,6 +320,7 @@ def compare(
         starts_of_each=(of_each[0], of_each[-1]),
         pairs=pairs,
         smallest_effect=smallest_effect,
+        agrees=(means[0] - means[1]) * (unadjusted - 1) > 0,
         reason=ONE_RUN,
     )
     found = _contrast(sides, alone=alone)

@@ -131,7 +131,8 @@ def _lines(bounds: Sequence[_Bound], whole: float, tolerated_share: float) -> li
     lines = [
         f"{words}; explains at most {percent_text(share)} of the time" for share, _, words in named
     ]
-    if len({cause for _, cause, _ in named}) > 1:
+    # Where no line by itself is too much, it is the sum, with what is too small for a line.
+    if len({cause for _, cause, _ in named}) > 1 or named[0][0] <= tolerated_share:
         lines.append(f"together this explains at most {percent_text(whole)} of the time")
     return lines
 

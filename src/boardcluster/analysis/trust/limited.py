@@ -30,11 +30,16 @@ def _busy_host(run: RunTelemetry) -> Iterator[FoundDisturbance]:
         if share < asked - _ROUNDING:
             yield FoundDisturbance(
                 window.node,
-                f"{window.node}: only {100 * share:.1f} % idle for {seconds_text(length_seconds)}"
-                f" at {seconds_text(begin_seconds)} of {seconds_text(window.span_seconds)}, where"
-                f" {100 * asked:.3g} % is needed: this machine was too slow for its nodes; raise"
-                " the dilation",
+                f"{window.node}: only {_percent_below(share)} % idle for"
+                f" {seconds_text(length_seconds)} at {seconds_text(begin_seconds)} of"
+                f" {seconds_text(window.span_seconds)}, where {100 * asked:.3g} % is needed: this"
+                " machine was too slow for its nodes; raise the dilation",
             )
+
+
+def _percent_below(share: float) -> str:
+    """Rounded down, so that 9.99 does not read as the 10 that would have been enough."""
+    return f"{np.floor(1000 * (share + _ROUNDING)) / 10:.1f}"
 
 
 def _least_idle(window: Window, length_seconds: float) -> tuple[float, float, float] | None:

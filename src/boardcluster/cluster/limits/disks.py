@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from boardcluster.errors import CapacityError, ClusterError, HostError, RemoteError
@@ -25,6 +26,7 @@ __all__ = [
     "detach_leftovers",
     "device_of",
     "forget_device",
+    "held_bytes",
     "noted_devices",
 ]
 
@@ -35,6 +37,8 @@ _IMAGE = "disk.img"
 _NOTE = "disk.device"
 _BLOCK_DEVICES = Path("/sys/dev/block")
 _FORMAT_TIMEOUT_SECONDS = 120.0
+_BLOCK_BYTES = 512
+"""Unit of ``st_blocks`` (inode(7))."""
 _OWNED = """\
 test "$(stat -c %u:%g:%a "$0")" = "0:$1:1775" && exit
 chown -R --no-dereference "$1:$1" "$0" && chown "0:$1" "$0" && chmod 1775 "$0"
@@ -137,6 +141,18 @@ def _format(image: Path, size_bytes: int) -> None:
             ) from error
         finally:
             made.unlink(missing_ok=True)
+
+
+def held_bytes(nodes: Path, names: Iterable[str]) -> int:
+    """Return the room that the disks of nodes have taken already on this machine's disk.
+
+    Their folders are in ``nodes``; one that has no disk yet holds nothing.
+    """
+    total_bytes = 0
+    for name in names:
+        with contextlib.suppress(OSError):
+            total_bytes += (nodes / name / _IMAGE).lstat().st_blocks * _BLOCK_BYTES
+    return total_bytes
 
 
 def device_of(folder: Path) -> str:

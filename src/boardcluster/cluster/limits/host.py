@@ -11,15 +11,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from boardcluster.cluster.limits.cgroups import find_cgroups, joining
+from boardcluster.cluster.limits.disks import held_bytes
 from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.errors import HostError, RemoteError
 from boardcluster.remote.gate import run_program
 from boardcluster.twin.plan import IDLE_HEADROOM, Host
 
-__all__ = ["events_of", "look_at_host"]
+__all__ = ["events_of", "look_at_host", "with_own_disks"]
 
 _PRIME_LIMIT = 2000  # as in the papers
 _SECONDS = 3
@@ -83,3 +86,11 @@ def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> H
         memory_available_bytes=memory_available_bytes,
         disk_free_bytes=shutil.disk_usage(home).free,
     )
+
+
+def with_own_disks(host: Host, nodes: Path, names: Iterable[str]) -> Host:
+    """Return this machine as nodes find it: what their disks hold already is theirs, too.
+
+    The folders of the nodes are in ``nodes``.
+    """
+    return replace(host, disk_free_bytes=host.disk_free_bytes + held_bytes(nodes, names))

@@ -3,7 +3,7 @@
 - A mistake, with its line, key, what is allowed and the nearest valid name. Fix: edit the file.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
 
 __all__ = ["CHECK"]
 
@@ -15,7 +15,8 @@ def _look(facts: Facts) -> Faults:
     elif spec is None:
         yield f"none in {facts.home} yet; `{facts.command('init')}` writes one for this machine"
     else:
-        yield f"1 master, {len(spec.workers)} workers, {spec.engines}, {spec.profile}"
+        workers = counted(len(spec.workers), "worker")
+        yield f"1 master, {workers}, {spec.engines}, {spec.profile}"
 
 
 CHECK = Check(

@@ -10,9 +10,10 @@ __all__ = ["CHECK"]
 
 
 def _look(facts: Facts) -> Faults:
+    # The master, which comes first, decides where another board was the master before.
     names = {
         _storage(path): (board.name, id_)
-        for board in facts.boards
+        for board in reversed(facts.boards)
         for path, id_ in board.details.cluster_ids.items()
         if "/namenode/" in path
     }

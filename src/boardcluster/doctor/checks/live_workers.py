@@ -12,7 +12,7 @@ __all__ = ["CHECK"]
 def _look(facts: Facts) -> Faults:
     masters, wanted = facts.masters, len(facts.expected_workers)
     if masters is None:
-        yield "the cluster is not up"
+        yield facts.no_masters
         return
     live, managers = masters.live_datanodes, masters.managers
     if live is None:

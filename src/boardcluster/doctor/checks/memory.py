@@ -6,7 +6,7 @@
 
 from collections.abc import Callable
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.operation import check_memory
@@ -20,7 +20,9 @@ def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_memory
         yield "no valid cluster.toml to compare this machine with"
         return
     declared = sum(node.memory_bytes for node in facts.spec.nodes)
-    sum_of = f"{len(facts.spec.nodes)} nodes declare {format_bytes(declared, binary=True)}"
+    count = len(facts.spec.nodes)
+    verb = "declares" if count == 1 else "declare"
+    sum_of = f"{counted(count, 'node')} {verb} {format_bytes(declared, binary=True)}"
     if facts.processes:
         yield f"{sum_of}; not compared: the running cluster already holds its share"
         return

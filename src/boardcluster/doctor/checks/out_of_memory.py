@@ -3,14 +3,21 @@
 - A process was killed since boot; the kernel's line is shown. Fix: less `memory` in cluster.toml.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+import re
+
+from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
+
+_KILL = re.compile(r"[Oo]ut of memory")
+"""Of the machine, or of a control group, such as that of a daemon's unit."""
 
 
 def _look(facts: Facts) -> Faults:
     for board in facts.boards:
-        if lines := [row for row in board.facts.kernel_faults or () if "Out of memory" in row]:
+        if board.facts.kernel_faults is None:
+            yield f"{board.name}: {UNREAD_LOG}"
+        elif lines := [row for row in board.facts.kernel_faults if _KILL.search(row)]:
             yield Fault(
                 f"{len(lines)} since boot, the last: {lines[-1].strip()}",
                 node=board.name,

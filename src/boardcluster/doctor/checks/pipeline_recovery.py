@@ -4,7 +4,7 @@
   `profile = "default"`.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
 
 __all__ = ["CHECK"]
 
@@ -21,7 +21,7 @@ def _look(facts: Facts) -> Faults:
     policy = facts.setting("hdfs-site", _POLICY, "DEFAULT")
     enabled = facts.setting("hdfs-site", _ENABLED, "true") == "true"
     if facts.profile is None or not enabled or policy == "NEVER" or replication < _LEAST:
-        yield f"no replacement is asked for with {workers} workers"
+        yield f"no replacement is asked for with {counted(workers, 'worker')}"
     elif workers > replication:
         yield f"{workers} workers for {replication} replicas: one can be replaced"
     else:

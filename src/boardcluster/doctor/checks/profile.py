@@ -5,7 +5,7 @@
 - A contradiction between profile and nodes (warning). Fix: `profile = "default"`, or more memory.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
 from boardcluster.errors import BoardclusterError
 from boardcluster.services.profile import build_profile
 
@@ -37,7 +37,7 @@ def _look(facts: Facts) -> Faults:
             fix=more if profile.name == "default" else facts.default_profile,
         )
     if not profile.remarks:
-        yield f"{profile.name} fits {len(spec.workers)} workers"
+        yield f"{profile.name} fits {counted(len(spec.workers), 'worker')}"
 
 
 CHECK = Check(

@@ -18,7 +18,8 @@ def _look(facts: Facts) -> Faults:
             fix=lost.error.hint or f"ssh {lost.spec.host} true",
         )
     if not faults:
-        yield f"all {len(facts.declared.nodes)} boards answer"
+        count = len(facts.declared.nodes)
+        yield "the only board answers" if count == 1 else f"all {count} boards answer"
 
 
 CHECK = Check(

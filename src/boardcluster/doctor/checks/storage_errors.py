@@ -5,7 +5,7 @@
 
 import re
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
@@ -16,9 +16,12 @@ _IMAGE = re.compile(r"\bloop\d+\b")
 
 def _look(facts: Facts) -> Faults:
     for board in facts.boards:
+        if board.facts.kernel_faults is None:
+            yield f"{board.name}: {UNREAD_LOG}"
+            continue
         lines = [
             row
-            for row in board.facts.kernel_faults or ()
+            for row in board.facts.kernel_faults
             if _ERROR.search(row) and not _IMAGE.search(row)
         ]
         if lines:

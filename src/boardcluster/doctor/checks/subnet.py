@@ -27,7 +27,7 @@ def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_host) 
     except AddressError as error:
         yield Fault(error.message, fix=error.hint)
     except HostError:
-        yield "cannot tell: no namespace can be made, see the check namespaces"
+        yield "cannot tell: see the check namespaces"
     else:
         yield f"{subnet} is free"
 

@@ -14,7 +14,7 @@ _BAD = ("UNHEALTHY", "LOST", "DECOMMISSIONED", "REBOOTED")
 def _look(facts: Facts) -> Faults:
     managers = facts.masters.managers if facts.masters else None
     if managers is None:
-        yield "the cluster is not up" if facts.masters is None else "YARN gives no answer"
+        yield facts.no_masters if facts.masters is None else "YARN gives no answer"
         return
     bad = [row for row in managers if row.state in _BAD]
     for row in bad:

@@ -6,7 +6,7 @@
 
 import re
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
@@ -15,7 +15,9 @@ _RESET = re.compile(r"uas_eh_|reset (high-speed|SuperSpeed)")
 
 def _look(facts: Facts) -> Faults:
     for board in facts.boards:
-        if lines := [row for row in board.facts.kernel_faults or () if _RESET.search(row)]:
+        if board.facts.kernel_faults is None:
+            yield f"{board.name}: {UNREAD_LOG}"
+        elif lines := [row for row in board.facts.kernel_faults if _RESET.search(row)]:
             yield Fault(
                 f"{len(lines)} resets since boot, the last: {lines[-1].strip()}",
                 node=board.name,

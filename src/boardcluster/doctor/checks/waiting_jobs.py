@@ -15,7 +15,7 @@ _LONG_SECONDS = 30.0
 def _look(facts: Facts) -> Faults:
     waiting = facts.masters.waiting if facts.masters else None
     if waiting is None:
-        yield "the cluster is not up" if facts.masters is None else "YARN gives no answer"
+        yield facts.no_masters if facts.masters is None else "YARN gives no answer"
         return
     stuck = [job for job in waiting if job.waited_seconds >= _LONG_SECONDS]
     for job in stuck:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from boardcluster.analysis.cells import verdict_of
+from boardcluster.analysis.efficiency import watts_of
 from boardcluster.analysis.twins import twin_words
 from boardcluster.records import (
     Attempt,
@@ -121,8 +122,9 @@ def _state(run: Run) -> str:
 
 def _watts(run: Run) -> float | None:
     found = run.found
-    joules = at("energy.energy_joules")(found)
-    return None if found is None or joules is None else joules / found.duration_seconds
+    if found is None or found.energy is None:
+        return None
+    return watts_of(found.energy, found.duration_seconds)
 
 
 _BEFORE = (
@@ -182,7 +184,11 @@ _BEFORE = (
         "over the run and all nodes; nothing where no sum exists",
         "found.energy.energy_joules",
     ),
-    number("power_mean_watts", "energy over duration", _watts),
+    number(
+        "power_mean_watts",
+        "energy over its span, from the first submission to the end of the last",
+        _watts,
+    ),
     text(
         "energy_method",
         "metered or modelled; empty where nothing was recorded",

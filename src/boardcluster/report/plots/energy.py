@@ -10,7 +10,6 @@ from boardcluster.records import EnergyMethod
 from boardcluster.report import words
 from boardcluster.report.plots.bar_figures import (
     ERROR_BARS,
-    ONE_RUN,
     bar,
     bar_figures,
     groups_by_workload,
@@ -53,7 +52,7 @@ _KINDS = (
 def energy(cells: Sequence[Cell]) -> tuple[Figure, ...]:
     """Energy of a run (J), GB/s for each watt, and Mflop/s for each watt of HPL.
 
-    Each bar says whether its energy was metered or modelled. Formulas: ``analysis.worth``.
+    Each bar says whether its energy was metered or modelled. Formulas: ``analysis.efficiency``.
 
     Args:
         cells: of any workloads; those without energy are left out, and the caption says how many
@@ -81,7 +80,7 @@ def _figures(
     def energy_bar(cell: Cell, label: str, style: Style) -> Bar:
         amount = amounts[id(cell)]
         value, interval = amount.value or 0.0, amount.interval
-        spread = ONE_RUN
+        spread = amount.why_no_interval
         if interval is not None:
             low, high = max(0.0, interval.low), interval.high
             spread = f"{words.number(low)} to {words.number(high)}"

@@ -116,16 +116,16 @@ class Linpack:
     folder: str
     """Where they are, as the node sees it."""
     blas: str
-    """The BLAS they are linked with and the kernels it chose for the node's CPU."""
-    kernels: str = ""
-    """Name of the kernels to ask that BLAS for; empty where its own choice is good."""
+    """The BLAS they are linked with and its kernels for the node's CPU."""
+    kernels: str
+    """Name of the kernels to ask that BLAS for."""
     key: str
     """Of what they were built from and for which kind of machine; equal ones are the same."""
 
     @property
     def environment(self) -> dict[str, str]:
         """Variables that each process of these programs needs."""
-        return {_KERNELS_VARIABLE: self.kernels} if self.kernels else {}
+        return {_KERNELS_VARIABLE: self.kernels}
 
     @property
     def xhpl(self) -> str:
@@ -173,9 +173,9 @@ def have_linpack(
             there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
             _copy(remote, place, there, key, tell)
         facts = json.loads((place / _FACTS).read_text())
-        asked, named = _kernels(remote, seen, there, place, tell)
-    words = f"{facts['blas']}, kernels for {named}"
-    return Linpack(folder=there, blas=words, kernels=asked, key=key)
+        kernels = _kernels(remote, seen, there, place, tell)
+    words = f"{facts['blas']}, kernels for {kernels}, asked for by name"
+    return Linpack(folder=there, blas=words, kernels=kernels, key=key)
 
 
 def is_built(cache: Path) -> bool:
@@ -244,36 +244,39 @@ def _copy(remote: Remote, place: Path, there: str, key: str, tell: Tell) -> None
 
 
 def choose_kernels(rates: Mapping[str, Sequence[float]]) -> str:
-    """Return the kernels to ask for: the library's own choice unless others are clearly faster.
+    """Return the fastest kernels; the library's own choice unless others are clearly faster.
 
     Args:
-        rates: by name of kernels, empty for its own choice, rates that were measured in turn; of
-            two that are equally fast the one that is named first is taken.
+        rates: by name of kernels, the library's own choice first, rates that were measured in turn;
+            of two that are equally fast the one that is named first is taken.
     """
-    best = {name: max(found) for name, found in rates.items() if found}
-    most = max(best.values(), default=0.0)
-    if most < _CLEARLY * best.get("", 0.0):
-        return ""
-    return next((name for name, rate in best.items() if rate >= _EQUAL * most), "")
+    best = {name: max(found) for name, found in rates.items()}
+    most = max(best.values())
+    own = next(iter(best))
+    if most < _CLEARLY * best[own]:
+        return own
+    return next(name for name, rate in best.items() if rate >= _EQUAL * most)
 
 
-def _kernels(
-    remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tell: Tell
-) -> tuple[str, str]:
-    """Return which kernels to ask OpenBLAS for on a node, and how it calls those that it takes.
+def _kernels(remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tell: Tell) -> str:
+    """Return the name of the kernels to ask OpenBLAS for on a node.
 
     An OpenBLAS that is older than the CPU does not know it and takes those of a much older one, at
     a quarter of the speed or less (0.3.21 takes Prescott's on Xeons of 2023). So each that may fit
-    is tried; one that the CPU cannot execute ends with a signal, and that is an answer, too.
+    is tried; one that the CPU cannot execute ends with a signal, and that is an answer, too. Its
+    own choice is asked for by name, too, because it may be another one in the next process (0.3.21
+    on an EPYC of 2024: Cooperlake's, or Haswell's at 0.6 of their speed).
     """
     kept = place.with_name(f"{place.name}-kernels-{seen.cpu}.json")
-    if kept.is_file():
-        told = json.loads(kept.read_text())
-        return str(told["asked"]), str(told["named"])
+    if kept.is_file() and "asked" not in (
+        told := json.loads(kept.read_text())
+    ):  # as of a former version
+        return str(told["named"])
     tell(f"choosing the kernels of OpenBLAS for {remote.name}")
     rates: dict[str, list[float]] = {}
-    names: dict[str, str] = {}
-    for asked in _TRIES * ("", *read_lock().machines[seen.machine].kernels):
+    own = ""
+    for given in _TRIES * ("", *read_lock().machines[seen.machine].kernels):
+        asked = given or own
         done = remote.run(
             [f"{folder}/dgemm", "1", str(_TRIED_ORDER), str(_TRIED_SECONDS)],
             env={_KERNELS_VARIABLE: asked} if asked else {},
@@ -281,17 +284,20 @@ def _kernels(
         )
         found = read_dgemm(done.text) if done.returncode == 0 else None
         if found is not None:
-            names[asked] = found.kernels
-            rates.setdefault(asked, []).append(found.flops_per_second / 1e9)
+            own = own or found.kernels
+            rates.setdefault(found.kernels, []).append(found.flops_per_second / 1e9)
         elif not asked:
             said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
             raise HostError(
                 f"what was built for HPL does not run on {remote.name}: {said[-300:]}",
                 hint=f"delete the folder linpack of the cache to build it again, {_OTHERWISE}",
             )
-    asked = choose_kernels(rates)
-    kept.write_text(json.dumps({"asked": asked, "named": names[asked], "gflops": rates}, indent=1))
-    return asked, names[asked]
+    named = choose_kernels(rates)
+    partial = kept.with_name(f".{kept.name}")
+    with writing(kept):  # half a file would be read for ever
+        partial.write_text(json.dumps({"named": named, "gflops": rates}, indent=1))
+        partial.replace(kept)
+    return named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

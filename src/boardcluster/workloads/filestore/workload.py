@@ -64,6 +64,10 @@ _AUDIT = "audit.json"
 _HEALED = "healed.json"
 _REPLICAS_LEAST = 2
 _REPLICAS_MOST = 3
+_FILES_MOST = 600_000
+"""Their sizes and digests on one worker are 60 MB of text, of which 64 MiB are read."""
+_FILE_BLOCK_BYTES = 4096
+"""A small file takes whole blocks of a disk, and GlusterFS keeps a record of each beside it."""
 _AFTER_BYTES = 1 << 20
 """A fault begins once the last worker's bricks hold so much."""
 _HEAL_SECONDS = 600.0
@@ -88,7 +92,7 @@ class _FileStore(Workload):
             "small files that are made and read, one after the other",
             default=1000,
             least=1,
-            most=1_000_000,
+            most=_FILES_MOST,
         ),
         "file_bytes": number_parameter(
             "bytes of each small file", default=4096, least=1, most=1 << 20
@@ -202,8 +206,9 @@ class _FileStore(Workload):
 
 
 def _all_bytes(spec: JobSpec) -> int:
-    """Return the bytes of all files, each counted once."""
-    small = int(spec.parameters["files"]) * int(spec.parameters["file_bytes"])
+    """Return the bytes that all files take on a disk, each counted once."""
+    blocks = -(-int(spec.parameters["file_bytes"]) // _FILE_BLOCK_BYTES) + 1
+    small = int(spec.parameters["files"]) * blocks * _FILE_BLOCK_BYTES
     return total_bytes(spec.size_bytes) + small
 
 

@@ -68,3 +68,22 @@ def test_few_runs_are_not_tested() -> None:
 def test_the_same_runs_give_the_same_answer() -> None:
     rows = campaign(random.Random(4))
     assert find_drift(rows) == find_drift(rows)
+
+
+def test_a_trend_that_begins_anew_with_each_start_is_not_added_up_over_them() -> None:
+    draw = random.Random(7)
+    rows = [
+        [
+            RunValue(
+                value=100.0 * math.exp(0.1 * place / 11 + draw.gauss(0, 0.01)),
+                start=("c", start),
+                position=12 * start + place,
+            )
+            for start in range(3)
+            for place in range(12)
+        ]
+    ]
+    (found,) = find_drift(rows)
+    assert found.is_shown
+    assert (found.kind, found.starts) == (DriftKind.TREND, 3)
+    assert 0.07 < found.share < 0.13, "10 % within each start, and not 37 % over all three"

@@ -19,6 +19,7 @@ from boardcluster.cluster.limits.disks import (
     detach_leftovers,
     device_of,
     forget_device,
+    held_bytes,
     noted_devices,
 )
 from boardcluster.errors import CapacityError, ClusterError, HostError, RemoteError
@@ -68,6 +69,18 @@ def test_a_missing_program_is_named_with_its_package(
     with pytest.raises(HostError, match=refused.split(maxsplit=1)[0]) as caught:
         check_tools()
     assert caught.value.hint == f"install it: sudo apt install {package}"
+
+
+def test_what_disks_hold_is_what_was_written_and_not_their_size(tmp_path: Path) -> None:
+    for name, written in (("worker1", 3 << 20), ("worker2", 0), ("old", 1 << 20)):
+        (tmp_path / name).mkdir()
+        with (tmp_path / name / "disk.img").open("wb") as stream:
+            stream.write(bytes([1]) * written)
+            stream.truncate(GIB)
+            os.fsync(stream.fileno())
+    (tmp_path / "master").mkdir()
+    held = held_bytes(tmp_path, ["master", "worker1", "worker2", "none"])
+    assert 3 << 20 <= held < 4 << 20
 
 
 def test_a_disk_of_another_size_is_kept_and_refused(tmp_path: Path, programs: Programs) -> None:

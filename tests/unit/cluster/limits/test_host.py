@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from boardcluster.cluster.limits import host
-from boardcluster.cluster.limits.host import events_of, look_at_host
+from boardcluster.cluster.limits.host import events_of, look_at_host, with_own_disks
 from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.errors import HostError, RemoteError
 from boardcluster.remote.gate import Completed
+from boardcluster.twin.plan import Host
 
 SAID = """\
 CPU speed:
@@ -117,3 +118,16 @@ def test_a_missing_program_is_named_before_anything_is_made(
         look_at_host(tmp_path, "identity", memory_available_bytes=1)
     assert "apt install sysbench" in caught.value.hint
     assert groups.calls == []
+
+
+def test_what_the_disks_of_nodes_hold_already_is_theirs(tmp_path: Path) -> None:
+    (tmp_path / "worker1").mkdir()
+    (tmp_path / "worker1" / "disk.img").write_bytes(bytes([1]) * (2 << 20))
+    found = Host(
+        cores=2,
+        events_per_second_per_core=1.0,
+        memory_available_bytes=1,
+        disk_free_bytes=5 << 20,
+    )
+    assert with_own_disks(found, tmp_path, ["worker1", "worker2"]).disk_free_bytes >= 7 << 20
+    assert with_own_disks(found, tmp_path, ["worker2"]) == found

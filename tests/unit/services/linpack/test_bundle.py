@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.errors import HostError, RemoteError
+from boardcluster.errors import CapacityError, HostError, RemoteError
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed, run_program
 from boardcluster.services.linpack import bundle as module
@@ -53,6 +55,7 @@ class Machine(FakeRemote):
         self.ran: list[tuple[str, ...]] = []
         self.folders: set[str] = set()
         self.rates: dict[str, int] = {}
+        self.own = "Own"
         self.kinds: dict[str, str] = {}
 
     def run(
@@ -80,11 +83,11 @@ class Machine(FakeRemote):
         return said(stdout=next(found, ""))
 
     def _multiplied(self, asked: str) -> Completed:
-        times = self.rates.get(asked, 10)
+        times = self.rates.get("" if asked == self.own else asked, 10)
         if not times:
             return said(-4)
         row = RUN.replace("times 10", f"times {times}")
-        return said(stdout=f"kernels {asked or 'Own'} processes 1\n{row}")
+        return said(stdout=f"kernels {asked or self.own} processes 1\n{row}")
 
     def put(self, source: Path, target: str) -> None:
         self.folders.add(target)
@@ -133,7 +136,10 @@ def test_it_is_built_here_where_this_machine_is_of_the_nodes_kind(
     assert not any(argv[0] in {"apt-get", "gcc", "tar"} for argv in node.ran)
     assert is_built(tmp_path)
     assert not is_built(tmp_path / "other")
-    assert found.blas == "OpenBLAS 0.3.21+ds-4 (libopenblas0-serial), kernels for Own"
+    assert (
+        found.blas
+        == "OpenBLAS 0.3.21+ds-4 (libopenblas0-serial), kernels for Own, asked for by name"
+    )
     assert found.folder.startswith("/node/tmp/linpack-")  # it does not see the cache
     assert found.folder in node.folders
     assert told[-2:] == [
@@ -227,7 +233,21 @@ def test_kernels_of_an_openblas_that_is_older_than_the_cpu_are_asked_for(
     found = have(node, tmp_path)
     assert found.kernels == "SKYLAKEX"
     assert found.environment == {"OPENBLAS_CORETYPE": "SKYLAKEX"}
-    assert found.blas.endswith("kernels for SKYLAKEX")
+    assert found.blas.endswith("kernels for SKYLAKEX, asked for by name")
+
+
+def test_the_librarys_own_choice_is_asked_for_by_name(here: Machine, tmp_path: Path) -> None:
+    """On an EPYC of 2024 Debian 12's takes Cooperlake's in one process and Haswell's in another."""
+    node = Machine("worker1")
+    node.own = "Cooperlake"
+    assert have(node, tmp_path).environment == {"OPENBLAS_CORETYPE": "Cooperlake"}
+    (kept,) = (tmp_path / "linpack").glob("*-kernels-*.json")
+    told = json.loads(kept.read_text())
+    kept.write_text(json.dumps({"asked": "", "named": "Own", "gflops": {}}))  # by a former version
+    assert have(node, tmp_path).kernels == "Cooperlake"
+    assert json.loads(kept.read_text()) == told
+    node.own = "Haswell"  # now that it is known, nothing is tried again
+    assert have(node, tmp_path).kernels == "Cooperlake"
 
 
 def test_kernels_that_the_cpu_cannot_execute_are_passed_over(here: Machine, tmp_path: Path) -> None:
@@ -236,14 +256,33 @@ def test_kernels_that_the_cpu_cannot_execute_are_passed_over(here: Machine, tmp_
     assert have(node, tmp_path).kernels == "HASWELL"
 
 
+def test_half_a_file_of_chosen_kernels_never_has_its_name(
+    here: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, write = Machine("worker1"), Path.write_text
+
+    def full(path: Path, text: str, **more: Any) -> int:
+        if "kernels" in path.name:
+            write(path, text[:3], **more)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, text, **more)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(CapacityError, match="kernels"):
+        have(node, tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "LocalRemote", lambda _: here)
+    assert have(node, tmp_path).kernels == "Own"
+
+
 @pytest.mark.parametrize(
     ("rates", "asked"),
     [
-        ({"": [10.0], "A": [11.0]}, ""),  # a little faster is noise
-        ({"": [10.0, 2.0], "A": [12.5, 1.0]}, "A"),
-        ({"": [5.0], "A": [39.9, 4.1], "B": [31.0, 40.1]}, "A"),  # equal: the first one
-        ({"": [5.0], "A": [30.0], "B": [40.0]}, "B"),
-        ({"": [10.0]}, ""),
+        ({"O": [10.0], "A": [11.0]}, "O"),  # a little faster is noise
+        ({"O": [10.0, 2.0], "A": [12.5, 1.0]}, "A"),
+        ({"O": [5.0], "A": [39.9, 4.1], "B": [31.0, 40.1]}, "A"),  # equal: the first one
+        ({"O": [5.0], "A": [30.0], "B": [40.0]}, "B"),
+        ({"O": [10.0]}, "O"),
     ],
 )
 def test_other_kernels_are_taken_only_where_they_are_clearly_faster(

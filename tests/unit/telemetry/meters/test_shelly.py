@@ -185,7 +185,11 @@ def test_a_secret_that_others_may_read_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["plug", "https://plug", "http://", "http://anna:horse@plug", "http://plug:99999"]
+    "url",
+    [
+        *("plug", "https://plug", "http://", "http://anna:horse@plug", "http://plug:99999"),
+        *("http://[fe80::1", "http://anna:horse@[plug]"),
+    ],
 )
 def test_a_wrong_url_is_said_without_the_secret_in_it(url: str) -> None:
     with pytest.raises(SpecError, match="allowed: http://HOST") as caught:

@@ -31,3 +31,30 @@ def test_files_are_made_once_and_every_byte_is_compared(tmp_path: Path) -> None:
         tree.main({**asked, "do": "read"})
     with pytest.raises(FileExistsError):
         tree.main(asked)
+
+
+def test_no_more_than_a_folder_of_files_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand files of a mebibyte each are more than a board may have."""
+    ahead: list[int] = []
+    waiting = 0
+
+    def content(name: str, size: int) -> bytes:
+        nonlocal waiting
+        waiting += 1
+        ahead.append(waiting)
+        return name.encode()[:size]
+
+    def make(path: str, body: bytes) -> None:
+        nonlocal waiting
+        waiting -= 1
+        assert body
+
+    monkeypatch.setattr(tree, "content", content)
+    monkeypatch.setattr(tree, "make", make)
+    result = str(tmp_path / "tree.json")
+    tree.main({"do": "make", "root": str(tmp_path), "files": 250, "bytes": 9, "result": result})
+
+    assert waiting == 0
+    assert max(ahead) == tree.FOLDER_FILES

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from boardcluster import foreign
 from boardcluster.cluster.state import LiveState
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import Checksum, Engine, PlannedFault
@@ -23,7 +24,8 @@ from boardcluster.workloads.base import (
     StagedInput,
     check_parameters,
 )
-from boardcluster.workloads.filestore.load import STEP_BYTES
+from boardcluster.workloads.filestore.load import STEP_BYTES, TREE
+from boardcluster.workloads.filestore.tree import name_of
 from boardcluster.workloads.filestore.workload import WORKLOAD
 
 
@@ -127,12 +129,23 @@ def test_two_copies_are_told_of_split_brain_and_space_counts_every_copy() -> Non
     assert "split brain" in WORKLOAD.describe(case())
     assert "split brain" not in WORKLOAD.describe(case(replication=3, workers=3))
     need = WORKLOAD.need(case(files="10", file_bytes="100"))
-    assert need.run_bytes == 2 * (STEP_BYTES + 1000)
+    assert need.run_bytes == 2 * (STEP_BYTES + 10 * 2 * 4096), "whole blocks, and a record of each"
+    assert WORKLOAD.need(case(files="10", file_bytes="4097")).run_bytes > need.run_bytes
+
+
+def test_what_a_worker_holds_of_the_most_files_is_read_whole() -> None:
+    most = 600_000
+    check_parameters(WORKLOAD, {"files": str(most)})
+    row = json.dumps({f"{TREE}/{name_of(most - 1)}": [1 << 20, "0" * 64]})
+    assert most * len(row) < foreign._FILE_BYTES
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("files", "0"), ("file_bytes", "0"), ("ping_seconds", "1014"), ("down_seconds", "0")],
+    [
+        *(("files", "0"), ("files", "600001"), ("file_bytes", "0")),
+        *(("ping_seconds", "1014"), ("down_seconds", "0")),
+    ],
 )
 def test_parameters_that_make_no_sense_are_refused(name: str, value: str) -> None:
     with pytest.raises(UsageError, match=rf"filestore\.{name}"):

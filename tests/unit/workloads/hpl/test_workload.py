@@ -161,7 +161,7 @@ def test_says_which_blas_it_brings_of_every_kind_of_worker(
 def test_workers_that_need_different_kernels_choose_their_own(
     context: Context, built: dict[str, Linpack]
 ) -> None:
-    built["worker2"] = replace(BUILT, kernels="")
+    built["worker2"] = replace(BUILT, kernels="HASWELL")
     (phase,) = WORKLOAD.phases(context, StagedInput(), job())
     assert not any("CORETYPE" in word for word in phase.command)
 
@@ -291,3 +291,19 @@ def test_takes_no_space_in_hdfs() -> None:
     need = WORKLOAD.need(job().spec)
 
     assert (need.input_bytes, need.run_bytes) == (0, 0)
+
+
+def test_what_a_search_found_and_cannot_be_kept_is_an_error_with_words(
+    context: Context, tmp_path: Path
+) -> None:
+    _, run = answering(tmp_path, {})
+    (tmp_path / "expected").write_text("no folder")
+    with pytest.raises(HostError, match=r"cannot write .*expected/hpl/"):
+        WORKLOAD.prepare(replace(context, run_job=run), replace(job().spec, size_bytes=LARGE))
+
+
+def test_a_search_with_debians_program_is_told_to_take_longer() -> None:
+    large = replace(job(binary="hpcc").spec, size_bytes=LARGE)
+    assert WORKLOAD.describe(large).endswith("grids, and twice the time of hpcc's other tests")
+    own = replace(job().spec, size_bytes=LARGE)
+    assert WORKLOAD.describe(own).endswith("grids")
