@@ -9,7 +9,8 @@ tasks go through the code that judges real boards. Needs no cluster; minutes.
 
 ``live``: in each round TeraSort and WordCount run on both engines on every kind of nodes. Emulated
 boards: slow.toml and fast.toml (twice the CPU), disk.toml and link.toml (fast.toml with twice the
-disk, the link), memory.toml and start.toml (half the memory, half as many heartbeats). Nodes
+disk, the link), memory.toml and start.toml (half the memory, half as many heartbeats); the first
+four once more with four cores of half the speed instead of two (four.toml and its kin). Nodes
 without limits, whose runs go through the code that judges boards: plain.toml, narrow.toml (half the
 link), waiting.toml (half as many heartbeats). Rounds turn their order, so that runs that are
 compared lie close together: a pair. As root, on a quiet machine with 2 cores; a kind takes three to
@@ -53,7 +54,8 @@ from tests.closed_queue import RESOURCES, Workload, board_result, simulate, true
 
 CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "bottleneck"
-BOARDS = ("slow", "fast", "disk", "link", "memory", "start")
+FOUR_CORES = ("four-slow", "four", "four-disk", "four-link")
+BOARDS = ("slow", "fast", "disk", "link", "memory", "start", *FOUR_CORES)
 KINDS = (*BOARDS, "narrow", "plain", "waiting")
 PAIRS = (
     (Bound.CPU, "slow", "fast"),
@@ -61,6 +63,9 @@ PAIRS = (
     (Bound.NETWORK, "fast", "link"),
     (Bound.MEMORY, "memory", "fast"),
     (Bound.START_UP, "start", "fast"),
+    (Bound.CPU, "four-slow", "four"),
+    (Bound.STORAGE, "four", "four-disk"),
+    (Bound.NETWORK, "four", "four-link"),
     (Bound.NETWORK, "narrow", "plain"),
     (Bound.START_UP, "waiting", "plain"),
 )
@@ -403,7 +408,7 @@ def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
             both = [pair for pair in of_kinds if pair.cell == cell]
             case = _case(bound, both)
             score.cases.append(case)
-            base = f"{cell}, {'boards' if slow in BOARDS else 'without limits'}"
+            base = f"{cell}, {_hardware(slow)}"
             gains.setdefault(base, {})[bound] = case.truth
             firsts.setdefault(base, Bound(both[0].first) if both[0].first else None)
             lines.append(_row(base, case, both))
@@ -421,6 +426,12 @@ def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
     (root / "table.md").write_text(text + "\n")
     print(text, flush=True)
     return score, missing
+
+
+def _hardware(kind: str) -> str:
+    if kind in FOUR_CORES:
+        return "boards with four cores"
+    return "boards" if kind in BOARDS else "without limits"
 
 
 _HEAD = (
