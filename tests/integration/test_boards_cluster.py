@@ -67,10 +67,10 @@ class Lab:
     def json(self, *arguments: str) -> Any:
         return json.loads(self(*arguments, "--json"))
 
-    def declare(self) -> None:
+    def declare(self, *options: str) -> None:
         """Write cluster.toml as ``init`` proposes it, but with the memory of small boards."""
         hosts = ",".join(node.name for node in self.boards.nodes)
-        self("init", "--hosts", hosts, "--yes", "--force")
+        self("init", "--hosts", hosts, "--yes", "--force", *options)
         path = self.home / "cluster.toml"
         path.write_text(re.sub(r'memory = ".*"', 'memory = "4 GiB"', path.read_text()))
 

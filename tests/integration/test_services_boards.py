@@ -45,7 +45,8 @@ def farm(tmp_path_factory: pytest.TempPathFactory, cache: Path, fetched: None) -
     folder = tmp_path_factory.mktemp("farm")
     with Boards(2, folder=folder, subnet="198.18.46.0/24") as boards:
         lab = Lab(boards, folder / "home", cache)
-        lab.declare()
+        # No engine's job runs here, so class-data archives would take longer than they save.
+        lab.declare("--profile", "upstream")
         lab("up", "--yes")
         try:
             yield lab

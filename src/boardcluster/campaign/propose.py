@@ -40,7 +40,7 @@ def propose(
             profile=profile,
             workers=workers,
             subnet=subnet,
-            cores=len(os.sched_getaffinity(0)),  # a container may have fewer than there are
+            cores=len(os.sched_getaffinity(0)),  # a container may be bound to some
             memory_bytes=available_memory_bytes(),
         )
     )

@@ -258,7 +258,8 @@ def run_program(
         UsageError: Spark does not fit on the nodes, or a setting is lacking or has no effect.
         CapacityError: a setting does not fit the nodes' memory.
     """
-    refuse_idle(program.settings, [program.engine])
+    if program.engine is Engine.MAPREDUCE:  # programs for Spark read Hadoop's settings, too
+        refuse_idle(program.settings, [program.engine])
     with driver_lock(home, doing="submit"):
         live = operation.attach(home, cache=cache, progress=follow.progress)
         built = with_settings(live.layout.profile, program.settings, live.spec)

@@ -155,8 +155,8 @@ def run_trial(
         _require_room(live, jobs)
         measurement, observed = _measured(this, jobs)
     except BoardclusterError as error:
-        if isinstance(error, UnreachableError):  # what was submitted may run on, beside the next
-            _give_up(this)
+        if isinstance(error, UnreachableError) and not this.losses:  # else it was given up before
+            _give_up(this)  # what was submitted may run on, beside the next
         return _judged(this, error)
     finally:
         with live.unlimited():

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from boardcluster.analysis.inference import RunValue, observe
-from boardcluster.campaign.begin import left_of, new_campaign, single_spec
+from boardcluster.campaign.begin import (
+    left_of,
+    new_campaign,
+    require_same_text,
+    single_spec,
+)
 from boardcluster.campaign.driver import Watch, run_trials
 from boardcluster.campaign.follow import Follower, each_run
 from boardcluster.campaign.plan import plan, spec_digest
@@ -308,6 +313,7 @@ class WorkloadRuns:
             left = left_of(store, campaign, Policy())
             if not left:
                 break
+            require_same_text(campaign, left, self._texts)
             watch = each_run(campaign, left, self._tools.follow)
             with contextlib.suppress(ClusterError):
                 self._run_trials(campaign.id, left, watch, None)

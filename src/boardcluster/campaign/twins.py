@@ -54,7 +54,10 @@ def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
     if target.exists():
         if target.read_text(encoding="utf-8") == text:
             return
-        if read_spec(target).twin is None:
+        there = read_spec(target, meter_kinds=meter_facts())
+        if there == spec:  # as a former version wrote it
+            return
+        if there.twin is None:
             raise ClusterError(
                 f"{target} describes a different cluster, not one of emulated boards",
                 hint="choose another state folder with --home, or another name in [cluster]",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import glob
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -87,7 +89,7 @@ def command(
         arguments=tuple(program[1:]),
         main=main_class,
         options=tuple(options),
-        py_files=tuple(filter(None, py_files.split(","))),
+        py_files=_py_files(py_files),
         settings=settings_of_submission(setting or ()),
         secrets=secrets_of(secret or ()),
     )
@@ -113,6 +115,14 @@ def command(
         raise RunError(attempt.reason, hint=f"see {done.artefacts}/stderr.txt")
 
 
+def _py_files(text: str) -> tuple[str, ...]:
+    """Return what a list with commas names, patterns resolved as Spark does."""
+    parts = filter(None, map(str.strip, text.split(",")))
+    # Path.glob takes no whole paths.
+    found = ((part, sorted(glob.glob(part))) for part in parts)  # noqa: PTH207
+    return tuple(place for part, places in found for place in places or [part])
+
+
 @contextlib.contextmanager
 def _following(path: Path, *, quiet: bool) -> Iterator[None]:
     """Copy what the program prints to standard output (or error, with ``--json``) as it appears."""
@@ -133,11 +143,15 @@ def _following(path: Path, *, quiet: bool) -> Iterator[None]:
 
     def follow() -> None:
         position, last = 0, False
-        with contextlib.suppress(BrokenPipeError):  # `| head` reads no more; the program goes on
+        try:
             while not last:
                 last = done.wait(_POLL_SECONDS)
                 if path.exists():
                     position = copy(position, last=last)
+        except BrokenPipeError:  # `| head` reads no more; the program goes on
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, target.fileno())  # or what is written last, at exit, would fail, too
+            os.close(nowhere)
 
     thread = threading.Thread(target=follow)
     thread.start()

@@ -237,7 +237,7 @@ class Facts:
     def no_masters(self) -> str:
         """Why nothing is known of the masters, in words."""
         if self.state is not None and self.state.phase == "up":
-            return "cannot tell: the master's board does not answer"
+            return "cannot tell: the master's board could not be asked"
         return "the cluster is not up"
 
     @property

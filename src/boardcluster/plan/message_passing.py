@@ -125,13 +125,15 @@ def _solved(
                 " memory; beyond 92 % the published rates fall",
             )
         )
-    links = [run.link_bits_per_second for run in several] or [PUBLISHED_LINK_BITS_PER_SECOND]
-    ratio = question.link_bits_per_second / median(links)
+    # One worker sends nothing, and may have no link at all.
+    measured = [run.link_bits_per_second for run in several if run.workers > 1]
+    link = median(measured or [PUBLISHED_LINK_BITS_PER_SECOND])
+    ratio = question.link_bits_per_second / link
     if question.workers > 1 and not 1 / _LINK_RATIO <= ratio <= _LINK_RATIO:
         unknown.append(
             Unknown(
                 reason=UnknownReason.RESOURCE,
-                words=f"messages were measured on {median(links) / 1e6:.0f} Mbit/s only; what they"
+                words=f"messages were measured on {link / 1e6:.0f} Mbit/s only; what they"
                 f" cost on {question.link_bits_per_second / 1e6:.0f} Mbit/s is assumed to follow"
                 " the link",
             )

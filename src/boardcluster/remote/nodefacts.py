@@ -169,6 +169,7 @@ def finish(
     process: subprocess.Popen[bytes] | None, deadline_seconds: float
 ) -> dict[str, Any] | None:
     """Return what a program said; None if there is none, or if it does not end."""
+    import contextlib
     import subprocess
 
     if process is None:
@@ -176,8 +177,9 @@ def finish(
     try:
         out, err = process.communicate(timeout=max(0.01, deadline_seconds - time.monotonic()))
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+        with contextlib.suppress(PermissionError):  # a sudo that is root by now ends by itself
+            process.kill()
+            process.communicate()
         return None
     return {
         "status": process.returncode,

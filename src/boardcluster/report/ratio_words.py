@@ -109,8 +109,8 @@ def drift_words(found: CampaignDrift) -> str:
     by = f"{words.percent(abs(found.share))} {longer}"
     several = found.starts > 1
     if found.kind is DriftKind.CHANGE:
-        until = ", until the cluster was started again" if several else ""
-        what = f"from run {found.position + 1} on{until}, times of campaign {found.campaign}"
+        within = " within that start of the cluster" if several else ""
+        what = f"from run {found.position + 1} on{within}, times of campaign {found.campaign}"
         what += f" are {by}"
     else:
         of = "each start of the cluster in campaign" if several else "campaign"

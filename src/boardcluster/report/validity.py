@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from boardcluster.analysis.cells import label_of, verdict_of
 from boardcluster.analysis.order import carry_over
+from boardcluster.analysis.trust import TOGETHER
 from boardcluster.records import Engine, Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
@@ -194,4 +195,5 @@ def _reasons(item: Result) -> tuple[str, ...]:
     if state_of(item) in ("failed", "invalid"):
         return (item.attempt.reason,) if item.attempt and item.attempt.reason else ()
     found = item.measurement
-    return found.verdict_reasons if found and found.verdict is not Verdict.VALID else ()
+    lines = found.verdict_reasons if found and found.verdict is not Verdict.VALID else ()
+    return tuple(line for line in lines if not line.startswith(TOGETHER))

@@ -133,9 +133,9 @@ class Files:
             return b""
         return content
 
-    def once(self, path: str) -> bytes:
+    def once(self, path: str, most: int = 1 << 16) -> bytes:
         """Return the content of what will not be asked often."""
-        content = self.read(path)
+        content = self.read(path, most)
         self.close(path)
         return content
 
@@ -253,7 +253,7 @@ def clocks_of_cpuinfo(files: Files) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for index, line in enumerate(
         line
-        for line in files.once("/proc/cpuinfo").split(b"\n")[:-1]
+        for line in files.once("/proc/cpuinfo", 1 << 20).split(b"\n")[:-1]
         if line.startswith(b"cpu MHz")
     ):
         with contextlib.suppress(ValueError):

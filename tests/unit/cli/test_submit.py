@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from tests.unit.cli.desk import Desk
 
 from boardcluster.cli import submit as module
-from boardcluster.errors import UsageError
+from boardcluster.errors import ClusterNotUpError, UsageError
 from boardcluster.waiting import wait_until
 
 PATIENCE_SECONDS = 20.0
@@ -42,6 +43,15 @@ def test_a_setting_that_the_engine_does_not_read_is_refused(desk: Desk, tmp_path
         desk("submit", "mapreduce", "--setting", "spark.executor.cores=2", "--", str(jar))
 
 
+def test_programs_for_spark_read_settings_of_hadoop(desk: Desk, tmp_path: Path) -> None:
+    jar = tmp_path / "job.jar"
+    jar.write_bytes(b"PK\x03\x04")
+    setting = "mapreduce.input.fileinputformat.split.minsize=128000000"
+
+    with pytest.raises(ClusterNotUpError):  # the next thing that is looked at
+        desk("submit", "spark", "--setting", setting, "--", str(jar))
+
+
 def test_a_character_that_arrives_in_two_parts_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,16 +69,24 @@ def test_a_character_that_arrives_in_two_parts_is_whole(
 
 
 def test_a_reader_that_ends_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Closed(io.StringIO):
-        def write(self, text: str) -> int:
-            raise BrokenPipeError
-
+    """As of ``| head``: neither while the program prints nor at exit, when the rest is flushed."""
+    reading, writing = os.pipe()
+    os.close(reading)
     unhandled: list[object] = []
     monkeypatch.setattr(threading, "excepthook", unhandled.append)
-    monkeypatch.setattr("sys.stdout", Closed())
     printed = tmp_path / "stdout.txt"
     printed.write_text("a line\n")
-    with module._following(printed, quiet=False):
-        pass
+    with os.fdopen(writing, "w") as target:
+        monkeypatch.setattr("sys.stdout", target)
+        with module._following(printed, quiet=False):
+            pass
+        target.flush()
 
     assert unhandled == []
+
+
+def test_patterns_of_python_files_are_resolved_as_spark_does(tmp_path: Path) -> None:
+    for name in ("b.zip", "a.zip"):
+        (tmp_path / name).write_text("")
+    found = module._py_files(f"{tmp_path}/*.zip, {tmp_path}/none.py,")
+    assert found == (f"{tmp_path}/a.zip", f"{tmp_path}/b.zip", f"{tmp_path}/none.py")

@@ -82,6 +82,15 @@ def test_another_version_is_taken_only_while_the_cluster_is_down(
         assert (folder / "cluster.toml").read_text() == file.read_text()
 
 
+def test_the_same_cluster_in_other_words_is_no_other_version(
+    file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place_twin(read_twin(file), file, folder)
+    monkeypatch.setattr(operation, "found_up", lambda _: True)
+    file.write_text(f"# a comment\n{file.read_text()}")
+    place_twin(read_twin(file), file, folder)
+
+
 def test_a_plain_clusters_home_is_left_alone(file: Path, folder: Path) -> None:
     folder.mkdir()
     text = plain_text(file)

@@ -581,12 +581,22 @@ def test_what_a_former_master_keeps_does_not_decide(view: Facts) -> None:
     assert all(finding.ok for finding in look(changed, "cluster_ids"))
 
 
+def test_what_a_former_master_keeps_does_not_decide_while_the_master_is_off(view: Facts) -> None:
+    former = {f"{FOLDER}/data/namenode/current/VERSION": "CID-0"}
+    own = view.boards[2].details.cluster_ids
+    changed = with_details(view, "pi2", cluster_ids={**former, **own})
+    master, *others = changed.boards
+    off = LostBoard(spec=master.spec, error=UnreachableError("pi0: no answer"))
+    (row,) = look(replace(changed, boards=tuple(others), lost=(off,)), "cluster_ids")
+    assert (row.ok, row.seen) == (True, "cannot tell: the master's board could not be asked")
+
+
 @pytest.mark.parametrize("name", ["live_workers", "unhealthy_nodes", "waiting_jobs"])
 def test_masters_that_were_not_asked(name: str, view: Facts) -> None:
     down = replace(view, masters=None)
     assert [(row.ok, row.seen) for row in look(down, name)] == [(True, "the cluster is not up")]
     (row,) = look(replace(down, state=make_state(kind="boards")), name)
-    assert (row.ok, row.seen) == (True, "cannot tell: the master's board does not answer")
+    assert (row.ok, row.seen) == (True, "cannot tell: the master's board could not be asked")
 
 
 def test_fewer_workers_than_declared(view: Facts) -> None:

@@ -394,6 +394,15 @@ def test_hpl_of_a_node_alone_needs_no_link() -> None:
         found = ask(Archive([alone]), question_of(replace(run, workers=workers), spec))
         assert found.figures
         assert found.figures["gflops_per_second"].median <= 10.0 * workers * 1.01
+    several = make_result(
+        4.0, workload="hpl", engine=Engine.MPI, workers=4, size_bytes=8, figures=figures
+    )
+    own = Archive([alone, alone, alone, several, several])
+    workers = [make_node(f"worker{number}", Role.WORKER) for number in range(1, 5)]
+    asked = question_of(
+        replace(run, workers=4), make_cluster(make_node("master", Role.MASTER), *workers)
+    )
+    assert ask(own, asked).figures  # the runs without a link are of one node
 
 
 def test_netpipe_is_latency_and_bandwidth() -> None:

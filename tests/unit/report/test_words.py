@@ -99,4 +99,4 @@ def test_a_drift_within_starts_is_not_said_of_the_whole_campaign() -> None:
     said = ratio_words.drift_words(replace(found, starts=3))
     assert "last runs of each start of the cluster in campaign c took 10.0 % longer" in said
     step = ratio_words.drift_words(replace(found, kind=DriftKind.CHANGE, position=4, starts=3))
-    assert "from run 5 on, until the cluster was started again, times of campaign c are" in step
+    assert "from run 5 on within that start of the cluster, times of campaign c are" in step

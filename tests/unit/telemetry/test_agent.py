@@ -101,7 +101,10 @@ def test_long_files_of_the_kernel_are_read_to_their_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = "".join(f"  eth{number}: 1 9 0 0 0 0 0 0 2 8 0 0 0 0 0 0\n" for number in range(300))
-    cores = "".join(f"processor: {number}\ncpu MHz\t\t: 2400.000\n\n" for number in range(300))
+    flags = f"flags\t\t: {'avx ' * 350}"
+    cores = "".join(
+        f"processor: {number}\ncpu MHz\t\t: 2400.000\n{flags}\n\n" for number in range(300)
+    )
     heads = "Inter-|   Receive\n face |bytes\n"
     files = put(tmp_path, {"/proc/net/dev": heads + rows, "/proc/cpuinfo": cores})
     whole_read = os.pread

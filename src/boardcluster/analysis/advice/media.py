@@ -78,8 +78,11 @@ def _wears_out(group: Group) -> bool:
 
 
 def _drift_words(found: CampaignDrift) -> str:
-    of_all = f"{100 * found.share:.0f} % longer over all configurations of campaign"
-    since = f" from run {found.position + 1} on" if found.kind is DriftKind.CHANGE else ""
+    changed = found.kind is DriftKind.CHANGE
+    of = "that" if changed else "each"
+    within = f" within {of} start of the cluster" if found.starts > 1 else ""
+    of_all = f"{100 * found.share:.0f} % longer{within} over all configurations of campaign"
+    since = f" from run {found.position + 1} on" if changed else ""
     return f"{of_all} {found.campaign}{since}, p {found.p_adjusted:.2g}"
 
 

@@ -102,7 +102,8 @@ def _less_memory(declared: NodeSpec | None, worst: NodeUse, group: Group, *, sha
         return f"less `memory` of {worst.node} in its `[[node]]` of cluster.toml"
     # What was in swap did not fit: so much less is what tasks may be given. What went to and fro
     # counts only where that is not known, as the same pages may have gone many times.
-    over_bytes = worst.swap_used_most_bytes or worst.swap_bytes or 0.0
+    used_bytes = worst.swap_used_most_bytes
+    over_bytes = (worst.swap_bytes or 0.0) if used_bytes is None else used_bytes
     left_bytes = max(256 * _MIB, declared.memory_bytes - over_bytes)
     memory = int(left_bytes // _STEP_BYTES * _STEP_BYTES // _MIB)
     key = node_key(worst.node, f'memory = "{memory} MiB"')

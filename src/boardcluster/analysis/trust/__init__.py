@@ -8,10 +8,11 @@ them, docs/explanation/trust.md says why they are as they are.
 
 from boardcluster.analysis.trust.expectations import Expectations, Thresholds, expect
 from boardcluster.analysis.trust.failed_tasks import count_failed_tasks
-from boardcluster.analysis.trust.judging import Judgement, judge, judge_before
+from boardcluster.analysis.trust.judging import TOGETHER, Judgement, judge, judge_before
 from boardcluster.analysis.trust.precision import precision_reached
 
 __all__ = [
+    "TOGETHER",
     "Expectations",
     "Judgement",
     "Thresholds",

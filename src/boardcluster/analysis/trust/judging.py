@@ -18,7 +18,10 @@ from boardcluster.records import (
 if TYPE_CHECKING:
     from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 
-__all__ = ["Judgement", "judge", "judge_before"]
+__all__ = ["TOGETHER", "Judgement", "judge", "judge_before"]
+
+TOGETHER = "together this explains at most"
+"""How the line begins that adds up the others."""
 
 _LEAST_SHARE = 1e-4
 """What explains less is nothing: a hundredth of a per cent."""
@@ -133,7 +136,7 @@ def _lines(bounds: Sequence[_Bound], whole: float, tolerated_share: float) -> li
     ]
     # Where no line by itself is too much, it is the sum, with what is too small for a line.
     if len({cause for _, cause, _ in named}) > 1 or named[0][0] <= tolerated_share:
-        lines.append(f"together this explains at most {percent_text(whole)} of the time")
+        lines.append(f"{TOGETHER} {percent_text(whole)} of the time")
     return lines
 
 

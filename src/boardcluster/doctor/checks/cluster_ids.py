@@ -10,6 +10,9 @@ __all__ = ["CHECK"]
 
 
 def _look(facts: Facts) -> Faults:
+    if any(board.spec.name == facts.declared.master.name for board in facts.lost):
+        yield "cannot tell: the master's board could not be asked"
+        return
     # The master, which comes first, decides where another board was the master before.
     names = {
         _storage(path): (board.name, id_)

@@ -173,9 +173,9 @@ def have_linpack(
             there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
             _copy(remote, place, there, key, tell)
         facts = json.loads((place / _FACTS).read_text())
-        kernels = _kernels(remote, seen, there, place, tell)
-    words = f"{facts['blas']}, kernels for {kernels}, asked for by name"
-    return Linpack(folder=there, blas=words, kernels=kernels, key=key)
+        asked, named = _kernels(remote, seen, there, place, tell)
+    words = f"{facts['blas']}, kernels for {named}, asked for by name"
+    return Linpack(folder=there, blas=words, kernels=asked, key=key)
 
 
 def is_built(cache: Path) -> bool:
@@ -258,8 +258,10 @@ def choose_kernels(rates: Mapping[str, Sequence[float]]) -> str:
     return next(name for name, rate in best.items() if rate >= _EQUAL * most)
 
 
-def _kernels(remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tell: Tell) -> str:
-    """Return the name of the kernels to ask OpenBLAS for on a node.
+def _kernels(
+    remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tell: Tell
+) -> tuple[str, str]:
+    """Return which kernels to ask OpenBLAS for on a node, and how it calls those that it takes.
 
     An OpenBLAS that is older than the CPU does not know it and takes those of a much older one, at
     a quarter of the speed or less (0.3.21 takes Prescott's on Xeons of 2023). So each that may fit
@@ -268,14 +270,14 @@ def _kernels(remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tel
     on an EPYC of 2024: Cooperlake's, or Haswell's at 0.6 of their speed).
     """
     kept = place.with_name(f"{place.name}-kernels-{seen.cpu}.json")
-    if kept.is_file() and "asked" not in (
-        told := json.loads(kept.read_text())
-    ):  # as of a former version
-        return str(told["named"])
+    told = json.loads(kept.read_text()) if kept.is_file() else {}
+    if told.get("asked"):  # a former version left it empty for the library's own choice
+        return str(told["asked"]), str(told["named"])
     tell(f"choosing the kernels of OpenBLAS for {remote.name}")
     rates: dict[str, list[float]] = {}
+    names: dict[str, str] = {}
     own = ""
-    for given in _TRIES * ("", *read_lock().machines[seen.machine].kernels):
+    for given in ("", *_TRIES * ("", *read_lock().machines[seen.machine].kernels)):
         asked = given or own
         done = remote.run(
             [f"{folder}/dgemm", "1", str(_TRIED_ORDER), str(_TRIED_SECONDS)],
@@ -283,21 +285,24 @@ def _kernels(remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tel
             check=False,
         )
         found = read_dgemm(done.text) if done.returncode == 0 else None
-        if found is not None:
-            own = own or found.kernels
-            rates.setdefault(found.kernels, []).append(found.flops_per_second / 1e9)
+        if found is not None and not asked:
+            own = found.kernels  # what it does when asked by this name is seen next
+        elif found is not None:
+            names[asked] = found.kernels
+            rates.setdefault(asked, []).append(found.flops_per_second / 1e9)
         elif not asked:
             said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
             raise HostError(
                 f"what was built for HPL does not run on {remote.name}: {said[-300:]}",
                 hint=f"delete the folder linpack of the cache to build it again, {_OTHERWISE}",
             )
-    named = choose_kernels(rates)
+    asked = choose_kernels(rates)
     partial = kept.with_name(f".{kept.name}")
     with writing(kept):  # half a file would be read for ever
-        partial.write_text(json.dumps({"named": named, "gflops": rates}, indent=1))
+        told = {"asked": asked, "named": names[asked], "gflops": rates}
+        partial.write_text(json.dumps(told, indent=1))
         partial.replace(kept)
-    return named
+    return asked, names[asked]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

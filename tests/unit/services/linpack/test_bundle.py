@@ -56,6 +56,7 @@ class Machine(FakeRemote):
         self.folders: set[str] = set()
         self.rates: dict[str, int] = {}
         self.own = "Own"
+        self.unknown: set[str] = set()
         self.kinds: dict[str, str] = {}
 
     def run(
@@ -83,11 +84,12 @@ class Machine(FakeRemote):
         return said(stdout=next(found, ""))
 
     def _multiplied(self, asked: str) -> Completed:
-        times = self.rates.get("" if asked == self.own else asked, 10)
+        taken = "Oldest" if asked in self.unknown else asked or self.own
+        times = self.rates.get("" if taken == self.own else taken, 10)
         if not times:
             return said(-4)
         row = RUN.replace("times 10", f"times {times}")
-        return said(stdout=f"kernels {asked or self.own} processes 1\n{row}")
+        return said(stdout=f"kernels {taken} processes 1\n{row}")
 
     def put(self, source: Path, target: str) -> None:
         self.folders.add(target)
@@ -248,6 +250,17 @@ def test_the_librarys_own_choice_is_asked_for_by_name(here: Machine, tmp_path: P
     assert json.loads(kept.read_text()) == told
     node.own = "Haswell"  # now that it is known, nothing is tried again
     assert have(node, tmp_path).kernels == "Cooperlake"
+
+
+def test_what_counts_is_what_the_library_takes_when_asked(here: Machine, tmp_path: Path) -> None:
+    """Some do not know the name of their own choice, and then take the oldest kernels."""
+    node = Machine("worker1")
+    node.unknown = {"Own"}
+    node.rates = {"": 80, "Oldest": 16, "SKYLAKEX": 77, "HASWELL": 42}
+    assert have(node, tmp_path).kernels == "SKYLAKEX"
+    node.rates |= {"SKYLAKEX": 0, "HASWELL": 0}
+    shutil.rmtree(tmp_path / "linpack")
+    assert have(node, tmp_path).blas.endswith("kernels for Oldest, asked for by name")
 
 
 def test_kernels_that_the_cpu_cannot_execute_are_passed_over(here: Machine, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_secret_that_others_may_read_is_refused(tmp_path: Path) -> None:
     "url",
     [
         *("plug", "https://plug", "http://", "http://anna:horse@plug", "http://plug:99999"),
-        *("http://[fe80::1", "http://anna:horse@[plug]"),
+        *("http://[fe80::1", "http://anna:horse@[plug]", "http://plug\u2100"),
     ],
 )
 def test_a_wrong_url_is_said_without_the_secret_in_it(url: str) -> None:

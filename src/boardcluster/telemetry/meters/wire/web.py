@@ -24,7 +24,6 @@ TIMEOUT_SECONDS = 2.0
 _LARGEST_BYTES = 1 << 16
 _AWAY_HINT = "check that it is on, and its url in cluster.toml"
 _CHALLENGE = re.compile(r'(\w+)=(?:"([^"]*)"|([^\s,]+))')
-_BRACKETS = str.maketrans("", "", "[]")
 _DIGESTS = {"MD5": "md5", "SHA-256": "sha256"}
 
 
@@ -67,8 +66,8 @@ class WebMeter:
         try:
             parts = urlsplit(url)
             port = parts.port or 80
-        except ValueError:  # of an address in brackets, too
-            parts, port = urlsplit(url.translate(_BRACKETS)), 0
+        except ValueError:
+            parts, port = urlsplit("http://"), 0
         if parts.scheme != "http" or not parts.hostname or parts.username or not port:
             raise SpecError(
                 f'the url of a meter is "{parts.scheme}://{parts.netloc.rpartition("@")[2]}"; '
