@@ -398,9 +398,9 @@ def test_hpl_of_a_node_alone_needs_no_link() -> None:
         4.0, workload="hpl", engine=Engine.MPI, workers=4, size_bytes=8, figures=figures
     )
     own = Archive([alone, alone, alone, several, several])
-    workers = [make_node(f"worker{number}", Role.WORKER) for number in range(1, 5)]
+    nodes = [make_node(f"worker{number}", Role.WORKER) for number in range(1, 5)]
     asked = question_of(
-        replace(run, workers=4), make_cluster(make_node("master", Role.MASTER), *workers)
+        replace(run, workers=4), make_cluster(make_node("master", Role.MASTER), *nodes)
     )
     assert ask(own, asked).figures  # the runs without a link are of one node
 
