@@ -733,8 +733,10 @@ def test_a_job_of_a_missing_program(remote: SshRemote, tmp_path: Path) -> None:
 
 def test_a_job_whose_supervisor_is_killed_has_no_status(remote: SshRemote, tmp_path: Path) -> None:
     def kill() -> None:
+        # The job may begin before the file is there that says who supervises it.
         wait_until(lambda: starts(tmp_path), "the start of the job")
-        (row,) = [json.loads(path.read_text()) for path in tmp_path.glob("jobs/*/supervisor")]
+        [path] = wait_until(lambda: [*tmp_path.glob("jobs/*/supervisor")], "its supervisor")
+        row = json.loads(path.read_text())
         os.kill(row["pid"], signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
