@@ -24,6 +24,7 @@ __all__ = [
     "TIB",
     "format_bytes",
     "format_bytes_exact",
+    "format_count",
     "format_energy",
     "format_rate",
     "format_rate_exact",
@@ -244,6 +245,11 @@ def format_seconds(seconds: float) -> str:
         return f"{sign}{minutes} min {rest_seconds:02d} s"
     hours, rest_minutes = divmod(minutes, 60)
     return f"{sign}{hours} h {rest_minutes:02d} min {rest_seconds:02d} s"
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun, for people: ``"1 worker"``, ``"2 workers"``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def format_energy(energy: Energy) -> str:

@@ -14,6 +14,7 @@ from boardcluster.units import (
     TIB,
     format_bytes,
     format_bytes_exact,
+    format_count,
     format_energy,
     format_rate,
     format_rate_exact,
@@ -266,3 +267,8 @@ def test_an_energy_always_says_where_it_comes_from() -> None:
     assert format_energy(modelled) == "52.35 kJ modelled"
     gone = replace(energy, energy_joules=None, reason="plug: no answer from 12 s on")
     assert format_energy(gone) == "none: plug: no answer from 12 s on"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
+def test_a_noun_follows_its_number(number: int, text: str) -> None:
+    assert format_count(number, "run") == text

@@ -14,7 +14,7 @@ from boardcluster.bundle.gather import Gathered
 from boardcluster.bundle.layout import BundleInfo
 from boardcluster.errors import UsageError
 from boardcluster.foreign import json_text, visible
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = ["BundleAuthor", "BundleTexts", "check_authorship", "read_author"]
 
@@ -79,7 +79,7 @@ class BundleTexts:
             "badges": badges(self.facts, self.info, self.inputs, self.by),
             "changed_files": self.changed_files,
             "left_out": self.left_out,
-            "count": _count,
+            "count": format_count,
             "size": format_bytes,
             "yaml": json_text,  # whose strings are YAML's, too
         }
@@ -111,7 +111,3 @@ def check_authorship(by: Authorship) -> None:
     for author in by.authors:
         if not author.strip():
             raise UsageError("an author has no name", hint='for example --author "Ada Lovelace"')
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -45,6 +45,7 @@ from boardcluster.services.declaration import read_spec
 from boardcluster.services.settings import of_engine, restarts_daemons
 from boardcluster.store import Store
 from boardcluster.telemetry.meters.registry import meter_facts
+from boardcluster.units import format_count
 
 __all__ = ["BisectOrder", "BisectOutcome", "BisectPlan", "BisectStep", "plan_bisect", "run_bisect"]
 
@@ -425,7 +426,7 @@ def _open_words(parts: Sequence[BisectStep]) -> str:
     count = sum(row.ratio is None or row.ratio.verdict is EffectVerdict.NOT_SHOWN for row in parts)
     if not count:
         return ""
-    steps = "1 step" if count == 1 else f"{count} steps"
+    steps = format_count(count, "step")
     return (
         f"; {steps} could not tell, so fewer of these may be enough; more `repetitions` make this "
         "more certain"

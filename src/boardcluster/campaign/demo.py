@@ -16,6 +16,7 @@ from boardcluster.records import ClusterSpec
 from boardcluster.services import operation
 from boardcluster.spec.cluster import DEFAULT_SUBNET
 from boardcluster.spec.template import workers_that_fit
+from boardcluster.units import format_count
 
 __all__ = ["run_demo"]
 
@@ -99,6 +100,6 @@ def _default_workers(follow: Follower) -> int:
     """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
     fitting = workers_that_fit(operation.available_memory_bytes())
     if fitting < _WORKERS:
-        room = f"{fitting} worker{'s' * (fitting != 1)}"
+        room = format_count(fitting, "worker")
         follow.line(f"this machine's memory has room for {room}, not {_WORKERS}")
     return max(1, min(_WORKERS, fitting))

@@ -10,7 +10,7 @@ from boardcluster.campaign.driver import Watch
 from boardcluster.factors import settings_words
 from boardcluster.records import Attempt, Campaign, Measurement, PlannedFault, Trial, Verdict
 from boardcluster.services.lifecycle import Health
-from boardcluster.units import format_bytes, format_energy
+from boardcluster.units import format_bytes, format_count, format_energy
 
 __all__ = ["Follower", "LineProgress", "each_health_once", "each_run"]
 
@@ -73,7 +73,7 @@ def each_run(campaign: Campaign, trials: Sequence[Trial], follow: Follower) -> W
     """Return what is told of each run of a campaign, and says what runs and what it came to."""
     total = len(trials)
     places = {trial.id: place for place, trial in enumerate(trials, start=1)}
-    follow.line(f"campaign {campaign.id}: {total} run{'s' * (total != 1)}, seed {campaign.seed}")
+    follow.line(f"campaign {campaign.id}: {format_count(total, 'run')}, seed {campaign.seed}")
 
     def began(trial: Trial) -> None:
         follow.progress(f"runs of campaign {campaign.id}", places[trial.id] - 1, total)

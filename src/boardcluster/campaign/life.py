@@ -47,6 +47,7 @@ from boardcluster.services.declaration import read_spec
 from boardcluster.services.linpack import BUILD_TOOLS, is_built
 from boardcluster.store import CampaignSummary, Store
 from boardcluster.telemetry.meters.registry import meter_facts
+from boardcluster.units import format_count
 
 __all__ = [
     "CampaignOutcome",
@@ -204,7 +205,7 @@ def _recovery(
 def _skipped_words(recovery: Recovery) -> str:
     gone = "; ".join(f"{name}: {why}" for name, why in recovery.left_out.items())
     count = len(recovery.skipped)
-    runs = "1 run stays pending" if count == 1 else f"{count} runs stay pending"
+    runs = f"{format_count(count, 'run')} {'stays' if count == 1 else 'stay'} pending"
     return (
         f"{runs} for lack of workers that were lost ({gone}); once these are back, continue with "
         "`boardcluster run FILE --resume`"

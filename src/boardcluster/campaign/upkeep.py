@@ -28,6 +28,7 @@ from boardcluster.services.security import INSECURE_WARNING, ROOT_WARNING
 from boardcluster.store import Store, rebuild
 from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
+from boardcluster.units import format_count
 
 __all__ = [
     "SCRATCH_STAYS",
@@ -116,8 +117,7 @@ def nodes_words(live: LiveCluster) -> str:
     """Say how many nodes a cluster has: ``1 master and 4 workers``."""
     if len(live.spec.nodes) == 1:
         return "1 node, which is master and worker"
-    count = len(live.spec.workers)
-    return f"1 master and {count} worker{'s' * (count != 1)}"
+    return f"1 master and {format_count(len(live.spec.workers), 'worker')}"
 
 
 def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
@@ -293,5 +293,4 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
         for name, failure in clear_scratch(live).items():
             follow.line(SCRATCH_STAYS.format(name=name, why=failure.message))
     if count := store.mark_interrupted("interrupted: the driver was killed"):
-        runs = "1 attempt" if count == 1 else f"{count} attempts"
-        follow.line(f"marked invalid: {runs} of a killed driver")
+        follow.line(f"marked invalid: {format_count(count, 'attempt')} of a killed driver")

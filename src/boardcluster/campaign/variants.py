@@ -18,6 +18,7 @@ from boardcluster.services import operation
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.spec.variant import ClusterVariant
+from boardcluster.units import format_count
 
 __all__ = ["VariantSwitcher"]
 
@@ -82,7 +83,7 @@ class VariantSwitcher:
         if self._begun is not None and trial.start != self._start:
             self._stop_for(trial.start, self._begun)
         if self._live is None or variant != self._variant:
-            workers = f"{variant.workers} worker{'s' * (variant.workers != 1)}"
+            workers = format_count(variant.workers, "worker")
             words = f"{workers}, profile {variant.profile}, master {variant.master}"
             words += f", {settings_words(dict(variant.settings))}" if variant.settings else ""
             self._progress(f"changing the cluster to {words}", 0, 0)

@@ -18,6 +18,7 @@ from boardcluster.cluster.lock import driver_lock
 from boardcluster.doctor import Facts, Finding, Severity, ask_boards, examine, gather_facts
 from boardcluster.errors import BoardclusterError, HostError, UsageError
 from boardcluster.remote.base import Remote
+from boardcluster.units import format_count
 
 __all__ = ["EPILOG", "command"]
 
@@ -60,7 +61,7 @@ def command(
     errors = [row for row in findings if not row.ok and row.severity is Severity.ERROR]
     if errors:
         raise HostError(
-            f"the doctor found {_count(len(errors), 'error')}",
+            f"the doctor found {format_count(len(errors), 'error')}",
             hint="apply the `fix` commands above, in order, then run `boardcluster doctor` again",
         )
 
@@ -117,10 +118,6 @@ def _can_ask() -> bool:
     return sys.stdin.isatty()
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _print_findings(findings: Sequence[Finding], *, fixing: str) -> None:
     """Print one row per finding, then for each fault why it matters and how to fix it."""
     rows = [[_state(row), row.check, row.seen] for row in findings]
@@ -135,11 +132,11 @@ def _print_findings(findings: Sequence[Finding], *, fixing: str) -> None:
     warnings = sum(row.severity is Severity.WARNING for row in faults)
     say("")
     say(
-        f"{_count(len(faults) - warnings, 'error')}, {_count(warnings, 'warning')}, "
+        f"{format_count(len(faults) - warnings, 'error')}, {format_count(warnings, 'warning')}, "
         f"{len(findings) - len(faults)} ok"
     )
     if repairs := sum(bool(row.repair) for row in faults):
-        say(f"`{fixing}` can do {_count(repairs, 'repair')} for you")
+        say(f"`{fixing}` can do {format_count(repairs, 'repair')} for you")
 
 
 def _state(finding: Finding) -> str:

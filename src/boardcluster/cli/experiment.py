@@ -16,7 +16,7 @@ from boardcluster.cli.show_preflight import print_preflight
 from boardcluster.cluster.state import load_state
 from boardcluster.errors import BoardclusterError, CapacityError, RunError
 from boardcluster.records import Result
-from boardcluster.units import format_seconds
+from boardcluster.units import format_count, format_seconds
 
 if TYPE_CHECKING:
     from boardcluster.campaign.experiment import Checked, Stand
@@ -107,15 +107,11 @@ def command(
 
 def _left_words(stand: Stand) -> str:
     if stand.campaign is None:
-        return f"{_runs(len(stand.left))}{_duration_words([stand])}"
+        return f"{format_count(len(stand.left), 'run')}{_duration_words([stand])}"
     if stand.left:
         done = f"{len(stand.left)} of {len(stand.trials)} runs of {stand.campaign.id} are left"
         return f"{done}{_duration_words([stand])}"
     return f"all runs of {stand.campaign.id} are done"
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _duration_words(stands: Sequence[Stand]) -> str:
@@ -124,7 +120,7 @@ def _duration_words(stands: Sequence[Stand]) -> str:
     unknown = sum(stand.unknown_runs for stand in stands)
     if unknown == sum(len(stand.left) for stand in stands):
         return " of unknown length" if unknown else ""
-    more = f" and {_runs(unknown)} of unknown length" if unknown else ""
+    more = f" and {format_count(unknown, 'run')} of unknown length" if unknown else ""
     return f", about {format_seconds(seconds)} of this machine{more}"
 
 
@@ -133,8 +129,8 @@ def _rest(later: Sequence[Stand]) -> str:
     count = sum(len(stand.left) for stand in later)
     if not count:
         return ""
-    twins = "1 twin" if len(later) == 1 else f"{len(later)} twins"
-    return f"; then {_runs(count)} on {twins}{_duration_words(later)}"
+    twins = format_count(len(later), "twin")
+    return f"; then {format_count(count, 'run')} on {twins}{_duration_words(later)}"
 
 
 def _show(experiment: ExperimentSpec, checked: Checked, *, as_json: bool) -> None:

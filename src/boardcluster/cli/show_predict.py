@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boardcluster.cli.console import print_columns, say
 from boardcluster.errors import PredictionUnknownError
 from boardcluster.plan.prediction import PredictedAmount, RuntimePrediction, TimeShares
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from boardcluster.campaign.prediction import CampaignPrediction
@@ -108,7 +108,7 @@ def _next(answer: RuntimePrediction) -> str:
     if run is None:
         return ""
     size = f", {format_bytes(run.size_bytes)}" if run.size_bytes else ""
-    workers = "1 worker" if run.workers == 1 else f"{run.workers} workers"
+    workers = format_count(run.workers, "worker")
     narrows = (
         ""
         if run.narrows_to is None
@@ -134,7 +134,7 @@ def print_campaign_prediction(found: CampaignPrediction) -> None:
     """Print what a campaign will take, as predicted."""
     if found.known_runs:
         energy = f", {_joules(found.joules)}" if found.joules is not None else ""
-        runs = "1 run" if found.known_runs == 1 else f"{found.known_runs} runs"
+        runs = format_count(found.known_runs, "run")
         say(f"predicted: {_between(found.seconds, format_seconds)} for {runs}{energy}")
         if found.dilation is None:
             say("this is the time of real boards; `up` decides how much longer this machine takes")

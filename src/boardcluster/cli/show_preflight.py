@@ -8,7 +8,7 @@ from boardcluster.analysis.stopping import Forecast
 from boardcluster.campaign.life import Preview
 from boardcluster.campaign.preflight import Preflight, PreflightRow
 from boardcluster.cli.console import Reporter, print_columns, say
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 __all__ = ["print_precision", "print_preflight"]
 
@@ -33,8 +33,9 @@ def print_preflight(preflight: Preflight, *, reporter: Reporter | None) -> None:
     if preflight.forms == 1:
         forms = "1 variant of the cluster"
     starts = f", in {preflight.starts} starts" if preflight.starts > 1 else ""
+    runs, cells = format_count(preflight.runs, "run"), format_count(preflight.cells, "cell")
     lines = [
-        f"{_count(preflight.runs, 'run')} of {_count(preflight.cells, 'cell')} on {forms}{starts}",
+        f"{runs} of {cells} on {forms}{starts}",
         f"time: {_time_words(preflight)}",
         f"space on the nodes: {format_bytes(preflight.space_bytes)} (inputs, and the largest run)",
         *sorted(preflight.notes)[:_NOTES_SHOWN],
@@ -53,16 +54,12 @@ def print_preflight(preflight: Preflight, *, reporter: Reporter | None) -> None:
             reporter.line(line)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
 def _time_words(preflight: Preflight) -> str:
     if preflight.unknown_runs == preflight.runs:
         return "unknown, because nothing similar was measured on this cluster yet"
     words = f"about {format_seconds(preflight.known_seconds)} for the jobs, from earlier runs"
     if preflight.unknown_runs:
-        words += f", and {_count(preflight.unknown_runs, 'run')} of unknown time"
+        words += f", and {format_count(preflight.unknown_runs, 'run')} of unknown time"
     return words
 
 

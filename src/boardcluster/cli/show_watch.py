@@ -10,7 +10,7 @@ from boardcluster.cli.show_predict import print_campaign_prediction
 from boardcluster.cli.show_preflight import print_preflight
 from boardcluster.report.watch_words import between_words
 from boardcluster.services.user_timer import TimerState
-from boardcluster.units import format_seconds
+from boardcluster.units import format_count, format_seconds
 
 __all__ = [
     "print_bisect_plan",
@@ -132,7 +132,7 @@ def print_bisect_plan(plan: BisectPlan, *, as_json: bool) -> None:
         if plan.runs_most > plan.runs_least:
             took += f", at most {format_seconds(plan.runs_most * plan.run_seconds)}"
         took += " and what the cluster needs to start"
-    cells = "1 cell" if len(plan.cells) == 1 else f"{len(plan.cells)} cells"
+    cells = format_count(len(plan.cells), "cell")
     say(f"{cells}, {plan.runs_of_each} runs of each side in a step: {runs}; {took}")
 
 

@@ -8,7 +8,7 @@ from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cac
 from boardcluster.records import Security
 from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.services.status import Status, status
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = ["EPILOG", "command"]
 
@@ -27,7 +27,7 @@ def command(
     if as_json:
         print_json(seen)
         return
-    workers = "1 worker" if seen.workers == 1 else f"{seen.workers} workers"
+    workers = format_count(seen.workers, "worker")
     say(f"{seen.phase}: {workers}, profile {seen.profile}, {seen.engines}")
     if seen.security is Security.INSECURE_LAB:
         say(INSECURE_WARNING)

@@ -8,9 +8,10 @@ from enum import Enum, StrEnum
 from typing import TypeAlias
 
 from boardcluster.capabilities import Capabilities, Network
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.facts import MASTER_NOT_ASKED, Facts
 
 __all__ = [
+    "MASTER_NOT_ASKED",
     "UNREAD_LOG",
     "Check",
     "Facts",
@@ -19,7 +20,6 @@ __all__ = [
     "Finding",
     "Severity",
     "Where",
-    "counted",
 ]
 
 
@@ -76,11 +76,6 @@ Faults: TypeAlias = Iterator[Fault | str]
 
 UNREAD_LOG = "not checked: its kernel's log cannot be read"
 """What to say of a board of which nobody may see what its kernel complains of."""
-
-
-def counted(number: int, noun: str) -> str:
-    """Write how many there are of something: ``1 worker``, ``2 workers``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from boardcluster.spec.cluster import DEFAULT_LINK_BITS_PER_SECOND, DEFAULT_SUBN
 
 __all__ = [
     "GOVERNOR_FILES",
+    "MASTER_NOT_ASKED",
     "Board",
     "BoardDetails",
     "Facts",
@@ -34,6 +35,9 @@ __all__ = [
     "NodeManagerState",
     "WaitingJob",
 ]
+
+MASTER_NOT_ASKED = "cannot tell: the master's board could not be asked"
+"""What to say where only it could tell."""
 
 GOVERNOR_FILES = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
 
@@ -237,7 +241,7 @@ class Facts:
     def no_masters(self) -> str:
         """Why nothing is known of the masters, in words."""
         if self.state is not None and self.state.phase == "up":
-            return "cannot tell: the master's board could not be asked"
+            return MASTER_NOT_ASKED
         return "the cluster is not up"
 
     @property

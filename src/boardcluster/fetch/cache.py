@@ -38,6 +38,7 @@ __all__ = [
     "sidecar_of",
     "verified_stamp",
     "write_stamp",
+    "write_whole",
     "writing",
 ]
 
@@ -255,6 +256,19 @@ def verified_stamp(path: Path, *, sidecar: Path) -> Stamp | None:
     if path.stat().st_size != stamp.size_bytes or sha256_of(path) != stamp.sha256:
         return None
     return write_stamp(path, sidecar=sidecar, sha256=stamp.sha256, about=stamp.about)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file and its folder, so that half a file never has its name.
+
+    Raises:
+        HostError: it cannot be written; CapacityError if the disk is full.
+    """
+    partial = path.with_name(f".{path.name}")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text)
+        partial.replace(path)
 
 
 def install_file(

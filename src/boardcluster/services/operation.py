@@ -73,7 +73,7 @@ from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name, variant_words
 from boardcluster.store.files import read_cluster
 from boardcluster.twin.plan import plan_limits
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = [
     "HOST",
@@ -216,7 +216,7 @@ def check_memory(spec: ClusterSpec) -> None:
     size = format_bytes(wanted, binary=True)
     several = f"{len(spec.nodes)} nodes declare {size} together"
     said = several if len(spec.nodes) > 1 else f"the node declares {size}"
-    fewer = f"{fitting} worker" if fitting == 1 else f"{fitting} workers"
+    fewer = format_count(fitting, "worker")
     raise CapacityError(
         f"{said}, but this machine has {format_bytes(free, binary=True)} available",
         hint=f"declare at most {fewer} of {format_bytes(worker, binary=True)}, or less memory for "

@@ -283,6 +283,18 @@ def test_its_settings_are_stored_and_in_its_configuration(
     assert "<name>mapreduce.map.output.compress</name>" in text
 
 
+def seen_in_mid_run(desk: Desk, place: str) -> list[bytes | None]:
+    """What a file on the master holds while the next program runs; filled by then."""
+    seen: list[bytes | None] = []
+
+    def look() -> Completed:
+        seen.append(desk.master.files.get(place))
+        return end()
+
+    desk.world.jobs = [look]
+    return seen
+
+
 def test_the_master_has_configuration_and_program_only_while_it_runs(
     desk: Desk, script: Path
 ) -> None:
@@ -309,13 +321,7 @@ def test_a_secret_is_on_the_master_only_while_the_program_runs_and_never_stored(
     desk: Desk, script: Path, token: Path
 ) -> None:
     place = f"{desk.scratch}/secrets/T"
-    seen: list[bytes | None] = []
-
-    def look() -> Completed:
-        seen.append(desk.master.files.get(place))
-        return end()
-
-    desk.world.jobs = [look]
+    seen = seen_in_mid_run(desk, place)
     attempt, _ = desk.submit(replace(program(script), secrets={"T": token}))
 
     assert seen == [token.read_bytes()]
@@ -488,13 +494,7 @@ def test_what_a_program_imports_is_on_the_master_while_it_runs(
     helper = tmp_path / "helper.py"
     helper.write_text("ANSWER = 42\n")
     place = f"{desk.scratch}/py-files/0/helper.py"
-    seen: list[bytes | None] = []
-
-    def look() -> Completed:
-        seen.append(desk.master.files.get(place))
-        return end()
-
-    desk.world.jobs = [look]
+    seen = seen_in_mid_run(desk, place)
     desk.submit(replace(program(script), py_files=(str(helper), "hdfs:///lib/more.zip")))
 
     argv = desk.world.submissions[0]["argv"]

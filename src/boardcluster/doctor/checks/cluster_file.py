@@ -3,7 +3,8 @@
 - A mistake, with its line, key, what is allowed and the nearest valid name. Fix: edit the file.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.units import format_count
 
 __all__ = ["CHECK"]
 
@@ -15,7 +16,7 @@ def _look(facts: Facts) -> Faults:
     elif spec is None:
         yield f"none in {facts.home} yet; `{facts.command('init')}` writes one for this machine"
     else:
-        workers = counted(len(spec.workers), "worker")
+        workers = format_count(len(spec.workers), "worker")
         yield f"1 master, {workers}, {spec.engines}, {spec.profile}"
 
 

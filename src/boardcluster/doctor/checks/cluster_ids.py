@@ -4,14 +4,14 @@
   blocks, then `boardcluster up`.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import MASTER_NOT_ASKED, Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
 
 def _look(facts: Facts) -> Faults:
     if any(board.spec.name == facts.declared.master.name for board in facts.lost):
-        yield "cannot tell: the master's board could not be asked"
+        yield MASTER_NOT_ASKED
         return
     # The master, which comes first, decides where another board was the master before.
     names = {

@@ -6,11 +6,11 @@
 
 from collections.abc import Callable
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.operation import check_memory
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = ["CHECK"]
 
@@ -22,7 +22,7 @@ def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_memory
     declared = sum(node.memory_bytes for node in facts.spec.nodes)
     count = len(facts.spec.nodes)
     verb = "declares" if count == 1 else "declare"
-    sum_of = f"{counted(count, 'node')} {verb} {format_bytes(declared, binary=True)}"
+    sum_of = f"{format_count(count, 'node')} {verb} {format_bytes(declared, binary=True)}"
     if facts.processes:
         yield f"{sum_of}; not compared: the running cluster already holds its share"
         return

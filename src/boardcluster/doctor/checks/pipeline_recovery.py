@@ -4,7 +4,8 @@
   `profile = "default"`.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.units import format_count
 
 __all__ = ["CHECK"]
 
@@ -21,7 +22,7 @@ def _look(facts: Facts) -> Faults:
     policy = facts.setting("hdfs-site", _POLICY, "DEFAULT")
     enabled = facts.setting("hdfs-site", _ENABLED, "true") == "true"
     if facts.profile is None or not enabled or policy == "NEVER" or replication < _LEAST:
-        yield f"no replacement is asked for with {counted(workers, 'worker')}"
+        yield f"no replacement is asked for with {format_count(workers, 'worker')}"
     elif workers > replication:
         yield f"{workers} workers for {replication} replicas: one can be replaced"
     else:

@@ -5,9 +5,10 @@
 - A contradiction between profile and nodes (warning). Fix: `profile = "default"`, or more memory.
 """
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where, counted
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import BoardclusterError
 from boardcluster.services.profile import build_profile
+from boardcluster.units import format_count
 
 __all__ = ["CHECK"]
 
@@ -37,7 +38,7 @@ def _look(facts: Facts) -> Faults:
             fix=more if profile.name == "default" else facts.default_profile,
         )
     if not profile.remarks:
-        yield f"{profile.name} fits {counted(len(spec.workers), 'worker')}"
+        yield f"{profile.name} fits {format_count(len(spec.workers), 'worker')}"
 
 
 CHECK = Check(

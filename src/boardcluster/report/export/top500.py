@@ -15,6 +15,7 @@ from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.twins import twin_words
 from boardcluster.records import Energy, EnergyMethod, Result
 from boardcluster.report.export.cells import core_power_watts
+from boardcluster.units import format_count
 
 __all__ = ["top500_lines"]
 
@@ -74,7 +75,7 @@ def _remarks(cell: Cell) -> tuple[str, ...]:
     setups = [row.attempt.fingerprint for row in cell.results if row.attempt is not None]
     nodes = sorted({setup.nodes for setup in setups})
     words = [
-        _counted(nodes[0], "node") if nodes == [cell.workers] else _counted(cell.workers, "worker"),
+        format_count(cell.workers, "node" if nodes == [cell.workers] else "worker"),
         cell.label,
         "" if cell.count == 1 else f"mean of {cell.count} runs",
         "one run" if cell.count == 1 else "",
@@ -82,7 +83,3 @@ def _remarks(cell: Cell) -> tuple[str, ...]:
     if not twin_words(cell.results):
         words += dict.fromkeys(setup.mark for setup in setups)
     return tuple(word for word in words if word)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

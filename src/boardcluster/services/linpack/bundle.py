@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import Field
 
 from boardcluster.errors import HostError, RemoteError
-from boardcluster.fetch.cache import hold_lock, writing
+from boardcluster.fetch.cache import hold_lock, write_whole, writing
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.local import LocalRemote
@@ -297,11 +297,8 @@ def _kernels(
                 hint=f"delete the folder linpack of the cache to build it again, {_OTHERWISE}",
             )
     asked = choose_kernels(rates)
-    partial = kept.with_name(f".{kept.name}")
-    with writing(kept):  # half a file would be read for ever
-        told = {"asked": asked, "named": names[asked], "gflops": rates}
-        partial.write_text(json.dumps(told, indent=1))
-        partial.replace(kept)
+    told = {"asked": asked, "named": names[asked], "gflops": rates}
+    write_whole(kept, json.dumps(told, indent=1))  # half a file would be read for ever
     return asked, names[asked]
 
 

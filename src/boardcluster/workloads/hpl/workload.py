@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import HostError
-from boardcluster.fetch.cache import Progress, writing
+from boardcluster.fetch.cache import Progress, write_whole
 from boardcluster.foreign import start_of
 from boardcluster.records import Engine
 from boardcluster.services.linpack import BUILD_TOOLS, Linpack, have_linpack
@@ -141,11 +141,7 @@ class _Hpl(Workload):
         path = context.cache / "expected" / "hpl" / f"{self._key(context, spec)}.json"
         if tried is not None and not path.exists():
             found = self._search(context, spec, tried)
-            partial = path.with_name(f".{path.name}")
-            with writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                partial.write_text(json.dumps(found))
-                partial.replace(path)
+            write_whole(path, json.dumps(found))
         staged = StagedInput(expected=None if tried is None else path)
         context.progress(f"HPL: {plan(_settled(spec, staged))}", 0, 0)
         return staged
