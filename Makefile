@@ -13,8 +13,8 @@ ROOMS := @$(PYTHON) tools/rooms.py
 demo: venv jar
 	$(BIN)/boardcluster demo
 
-test: dev jar
-	$(ROOMS) lint jvm-test unit tidy integration
+test: dev
+	$(ROOMS) lint+jvm-test unit tidy integration
 
 check: dev
 	$(ROOMS) lint unit tidy

@@ -1,15 +1,17 @@
 """Run rooms of the Makefile one after the other, and say how many minutes each took.
 
-    python3 tools/rooms.py lint unit tidy
+    python3 tools/rooms.py lint+jvm-test unit tidy
 
-Standard library only. Each room prints its own counts, and what is wrong; the first that fails ends
-it all.
+Rooms joined by + run at the same time; what each prints comes when it has ended. Standard library
+only. Each room prints its own counts, and what is wrong; the first that fails ends it all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import tempfile
 import time
 
 SECONDS_PER_MINUTE = 60.0
@@ -20,18 +22,43 @@ def minutes(seconds: float) -> str:
     return f"{seconds / SECONDS_PER_MINUTE:.1f}"
 
 
-def main(rooms: list[str]) -> int:
-    """Run every room; return the exit status of the first that fails, or 0."""
+def command(room: str) -> list[str]:
+    """What runs a room."""
+    return ["make", "--no-print-directory", room]
+
+
+def run(rooms: list[str]) -> list[str]:
+    """Run rooms at the same time; return those that failed."""
+    if len(rooms) == 1:
+        print(f"== {rooms[0]}", flush=True)
+        return rooms if subprocess.run(command(rooms[0]), check=False).returncode else []
+    failed = []
+    with contextlib.ExitStack() as files:
+        said = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in rooms]
+        started = [
+            subprocess.Popen(command(room), stdout=file, stderr=subprocess.STDOUT)
+            for room, file in zip(rooms, said, strict=True)
+        ]
+        for room, process, file in zip(rooms, started, said, strict=True):
+            if process.wait():
+                failed.append(room)
+            file.seek(0)
+            print(f"== {room}\n{file.read()}", end="", flush=True)
+    return failed
+
+
+def main(groups: list[str]) -> int:
+    """Run every group of rooms; return 1 after the first that fails, or 0."""
     took: dict[str, float] = {}
-    for room in rooms:
+    for group in groups:
         began = time.monotonic()
-        print(f"== {room}", flush=True)
-        status = subprocess.run(["make", "--no-print-directory", room], check=False).returncode
-        took[room] = time.monotonic() - began
-        if status:
-            print(f"== {room} failed after {minutes(took[room])} minutes", file=sys.stderr)
-            return status
-    each = ", ".join(f"{room} {minutes(seconds)}" for room, seconds in took.items())
+        failed = run(group.split("+"))
+        took[group] = time.monotonic() - began
+        if failed:
+            said = f"== {', '.join(failed)} failed after {minutes(took[group])} minutes"
+            print(said, file=sys.stderr)
+            return 1
+    each = ", ".join(f"{group} {minutes(seconds)}" for group, seconds in took.items())
     print(f"== all rooms passed in {minutes(sum(took.values()))} minutes: {each}")
     return 0
 

@@ -19,7 +19,7 @@ from boardcluster.campaign.begin import (
 )
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import Follower, each_health_once, each_run
-from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.plan import idle_settings, spec_digest
 from boardcluster.campaign.prediction import CampaignPrediction, predict_trials
 from boardcluster.campaign.preflight import Preflight, check_preflight, free_bytes
 from boardcluster.campaign.recovery import Recovery
@@ -137,7 +137,10 @@ def run_campaign(
             work = find_work(store, request, spec, campaign_id=new_campaign_id())  # 4
             if work.campaign is not None and not work.chosen:
                 return _outcome(store, work.campaign, work)
-            preflight = preflight_of(home, spec, store, work.chosen, cache=cache, live=found)  # 5
+            idle = idle_settings(work.spec, work.planned)
+            preflight = preflight_of(  # 5
+                home, spec, store, work.chosen, cache=cache, live=found, idle=idle
+            )
             if show is not None:
                 show(preflight)
             refuse_problems(preflight)
@@ -245,7 +248,14 @@ def preview_campaign(home: Path, request: CampaignRequest, *, cache: Path) -> Pr
             everything = preflight_of(home, declared, store, (*work.chosen, *later), cache=cache)
         return Preview(
             work=work,
-            preflight=preflight_of(home, declared, store, work.chosen, cache=cache),
+            preflight=preflight_of(
+                home,
+                declared,
+                store,
+                work.chosen,
+                cache=cache,
+                idle=idle_settings(work.spec, work.planned),
+            ),
             outlook=outlook,
             all_preflight=everything,
             prediction=predict_trials(home, store, declared, work.chosen),
@@ -260,6 +270,7 @@ def preflight_of(
     *,
     cache: Path | None = None,
     live: operation.LiveCluster | None = None,
+    idle: Sequence[str] = (),
 ) -> Preflight:
     """Say what trials will need.
 
@@ -270,6 +281,7 @@ def preflight_of(
         chosen: the trials.
         cache: the driver's cache folder; None asks for nothing that only building needs.
         live: the cluster as it is up; None where it is not, or nobody looked.
+        idle: properties that their campaign sets, and that none of them has.
 
     Raises:
         InputError: a text that they read is missing or cannot be read.
@@ -283,6 +295,7 @@ def preflight_of(
         typical_seconds=store.typical_seconds(),
         free=boards_free_bytes(home, declared) if provisioned else free_bytes(home),
         lacking=functools.partial(_lacking, declared, cache, live),
+        idle=idle,
     )
 
 

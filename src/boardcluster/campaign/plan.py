@@ -23,7 +23,15 @@ from boardcluster.store.codec import JsonValue, to_json
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import InputKind
 
-__all__ = ["TRIALS_MAX", "campaign_digest", "expand", "plan", "spec_digest", "workload_facts"]
+__all__ = [
+    "TRIALS_MAX",
+    "campaign_digest",
+    "expand",
+    "idle_settings",
+    "plan",
+    "spec_digest",
+    "workload_facts",
+]
 
 TRIALS_MAX = 100_000
 """Most trials of a campaign: a bound on memory and on the time before the first one starts."""
@@ -245,6 +253,15 @@ def _without_idle_settings(cell: _Cell, cluster_settings: Mapping[str, str]) -> 
     own = of_engine(dict(level["settings"]), level["engine"])
     level["settings"] = hashable({**cluster_settings, **own})
     return tuple(level.values())
+
+
+def idle_settings(spec: CampaignSpec, planned: Iterable[Trial]) -> tuple[str, ...]:
+    """Return the properties that a campaign sets and no run of it has.
+
+    None of the engines that run its workloads reads them.
+    """
+    had = {key for trial in planned for key in trial.settings}
+    return tuple(sorted({key for matrix in spec.matrices for key in matrix.settings} - had))
 
 
 def _tables(values: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, str], ...]]:

@@ -66,7 +66,8 @@ class Preflight:
     space_bytes: int
     """Space on the nodes' disks: all inputs, and the largest single run."""
     notes: tuple[str, ...]
-    """What the job specs say of themselves, each once (an HPL problem's size and grid)."""
+    """Settings that have no effect, and what the job specs say of themselves, each once (an HPL
+    problem's size and grid)."""
     problems: tuple[str, ...]
     """Why it cannot run, each once; empty if it can."""
 
@@ -97,6 +98,7 @@ def check_preflight(
     typical_seconds: Mapping[tuple[str, str, int, int], float],
     free: tuple[int, int],
     lacking: Callable[[str], str],
+    idle: Sequence[str] = (),
 ) -> Preflight:
     """Add up what trials will take, and find what cannot run.
 
@@ -106,6 +108,7 @@ def check_preflight(
         typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
         free: bytes that are free for inputs and runs, and bytes held already, see free_bytes.
         lacking: names, in words, the nodes that lack a program; empty if none does.
+        idle: properties that the campaign sets, and that no trial has.
     """
     cells: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
@@ -154,7 +157,7 @@ def check_preflight(
         known_seconds=known_seconds + max(0, brought_up - 1) * _FORM_CHANGE_SECONDS,
         unknown_runs=len(trials) - sum(row.known_runs for row in rows),
         space_bytes=space_bytes,
-        notes=tuple(notes),
+        notes=(*_idle_words(idle), *sorted(notes)),
         problems=tuple(problems),
     )
 
@@ -172,6 +175,11 @@ def _formed(
 
 def _line(error: BoardclusterError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def _idle_words(idle: Sequence[str]) -> Iterable[str]:
+    if idle:
+        yield f"settings without effect, which no engine of these runs reads: {', '.join(idle)}"
 
 
 def _notes(job: TrialJob) -> Iterable[str]:

@@ -38,7 +38,7 @@ def print_preflight(preflight: Preflight, *, reporter: Reporter | None) -> None:
         f"{runs} of {cells} on {forms}{starts}",
         f"time: {_time_words(preflight)}",
         f"space on the nodes: {format_bytes(preflight.space_bytes)} (inputs, and the largest run)",
-        *sorted(preflight.notes)[:_NOTES_SHOWN],
+        *preflight.notes[:_NOTES_SHOWN],
     ]
     if len(preflight.notes) > _NOTES_SHOWN:
         lines.append(f"and {len(preflight.notes) - _NOTES_SHOWN} more notes: see --json")

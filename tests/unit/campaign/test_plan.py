@@ -16,6 +16,7 @@ from tests.unit.campaign.planning import plan_trials
 from boardcluster.campaign.plan import (
     TRIALS_MAX,
     expand,
+    idle_settings,
     spec_digest,
     workload_facts,
 )
@@ -597,6 +598,18 @@ def test_settings_multiply_only_the_cells_of_engines_that_read_them() -> None:
     }
     [alone] = [trial for trial in trials if trial.engine is Engine.MPI]
     assert alone.settings == {"dfs.datanode.handler.count": "3"}
+
+
+def test_settings_that_no_engine_of_the_runs_reads_are_found() -> None:
+    settings = {"spark.executor.cores": ("1", "2"), "dfs.datanode.handler.count": ("3",)}
+    spec = CampaignSpec(
+        name="a",
+        seed=1,
+        policy=Policy(),
+        matrices=(matrix("grep", engines=(Engine.MAPREDUCE,), settings=settings),),
+    )
+    assert idle_settings(spec, plan(*spec.matrices)) == ("spark.executor.cores",)
+    assert idle_settings(spec, plan(matrix("grep", engines=BOTH, settings=settings))) == ()
 
 
 def test_settings_of_the_cluster_are_those_of_every_engine() -> None:

@@ -374,3 +374,21 @@ def test_a_block_that_vanishes_meanwhile_counts_nothing(
     monkeypatch.setattr(os, "walk", lambda _: [(os.fspath(folder), [], ["gone"])])
 
     assert free_bytes(tmp_path) == (2000, 0)
+
+
+def test_settings_without_effect_are_named_before_anything_else(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    preflight = check_preflight(
+        make_spec(),
+        (trial_of(),),
+        typical_seconds={},
+        free=(PLENTY, 0),
+        lacking=lambda _: "",
+        idle=("spark.executor.cores", "spark.locality.wait"),
+    )
+    assert preflight.notes[0] == (
+        "settings without effect, which no engine of these runs reads: spark.executor.cores, "
+        "spark.locality.wait"
+    )
+    assert look(make_spec(), trial_of()).notes == preflight.notes[1:]
