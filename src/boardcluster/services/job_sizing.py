@@ -21,9 +21,9 @@ this machine.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from boardcluster.cluster.cores import available_cores
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.profile import Profile
 from boardcluster.services.settings import memory_mib
@@ -64,7 +64,7 @@ def real_cores(spec: ClusterSpec) -> int:
     declared = sum(worker.cores for worker in spec.workers)
     if not spec.capabilities.emulated or spec.twin is not None:
         return declared
-    return min(declared, len(os.sched_getaffinity(0)))
+    return min(declared, available_cores())
 
 
 def size_job(
