@@ -50,6 +50,15 @@ def test_rates_are_those_of_telemetry(change: Callable[[np.ndarray], np.ndarray]
         np.testing.assert_allclose(found.rates[name][inner], expected[inner], atol=1e-9)
 
 
+def test_bytes_of_a_vlan_are_counted_once() -> None:
+    own, vlan = {"net_sent_bytes/eth0": 5e6}, {"net_sent_bytes/eth0.10": 5e6}
+    vlan["link_bits_per_second/eth0.10"] = 1e9
+    nodes = (board(**own), board(**own, **vlan))
+    alone, both = readings_of(Telemetry(duration_seconds=60, nodes=nodes))
+    np.testing.assert_allclose(both.sum("net_sent_bytes"), alone.sum("net_sent_bytes"))
+    assert both.rates.keys() == alone.rates.keys()
+
+
 def test_a_run_of_days_is_cut_into_a_bounded_number_of_steps() -> None:
     node = replace(board(seconds=times(end_seconds=40_000)), interval_seconds=1.0)
     found = readings_of(Telemetry(duration_seconds=40_000, nodes=(node,)))[0]
