@@ -158,6 +158,7 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
         archives=cache,
         folders={node.name: node.folder for node in state.nodes},
         user=load_kind(spec.kind).user(state),
+        dilation=state.dilation,
     )
 
 
