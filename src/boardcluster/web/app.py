@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     FileResponse,
     JSONResponse,
@@ -301,6 +301,10 @@ async def _outcome(request: Request) -> Response:
 async def _ordered(request: Request) -> tuple[Control, WorkOrder]:
     try:
         document = json.loads(await request.body())
+    except ClientDisconnect as error:  # the guard's word for a body that is longer, too
+        raise UsageError(
+            "the form is too long, or broke off", hint="send what the form sends"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError("the form is not JSON", hint="send what the form sends") from error
     return _controlled(request), await _off_the_loop(WorkOrder.read, document)

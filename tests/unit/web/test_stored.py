@@ -23,7 +23,7 @@ from tests.builders import (
     make_trial,
     store_run,
 )
-from tests.unit.web.asking import ask
+from tests.unit.web.asking import HOST, ORIGIN, ask
 
 from boardcluster.cluster.state import save_state
 from boardcluster.errors import EmptySelectionError, RunError, UsageError
@@ -267,6 +267,25 @@ def test_nothing_outside_the_machine_is_named() -> None:
 )
 def test_wrong_questions_get_an_error_in_words(home: Path, path: str, status: int) -> None:
     assert ask(guarded(home), path).status == status
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "../store.sqlite"])
+def test_a_page_that_no_report_has_is_said(home: Path, name: str) -> None:
+    shown = board(home)
+    (shown.reports.folder / "report.html").write_text("<p>")
+    answer = ask(build_app(shown), f"/report/{name}")
+    assert answer.status == 404
+    assert answer.json()["error"].startswith("the report has no page")
+
+
+def test_a_form_that_is_too_long_is_refused_in_words(home: Path) -> None:
+    token = "the-token"
+    app = Guard(build_app(board(home)), allowed_hosts("127.0.0.1", 8470), token=token)
+    headers = {"host": HOST, "origin": ORIGIN, "content-type": "application/json"}
+    headers["authorization"] = f"Bearer {token}"
+    long = b'"' + b"x" * 100_000 + b'"'
+    answer = ask(app, "/api/plan", method="POST", headers=list(headers.items()), body=long)
+    assert (answer.status, answer.json()["error"]) == (400, "the form is too long, or broke off")
 
 
 def test_an_empty_store_is_an_empty_table(tmp_path: Path) -> None:
