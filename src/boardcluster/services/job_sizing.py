@@ -16,7 +16,7 @@ A job without a size gets reduces, executors and cores as if it had a block per 
 compilers, since its work is not known.
 
 C counts the cores that are really there: emulated nodes without the limits of boards share those of
-this machine.
+this machine, of which a container's CPU quota may leave fewer.
 """
 
 from __future__ import annotations
