@@ -24,7 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from boardcluster.errors import BoardclusterError, EmptySelectionError, StoreError, UsageError
-from boardcluster.queries.runs import find_run
+from boardcluster.queries.runs import find_attempt
 from boardcluster.store import Store
 from boardcluster.web.control import Control, WorkOrder, workload_choices
 from boardcluster.web.guard import REPORT_POLICY
@@ -248,7 +248,7 @@ async def _published(request: Request) -> Response:
 
     def find() -> list[dict[str, Any]]:
         with Store.open(home, read_only=True) as store:
-            result, _, _ = find_run(store, name)
+            result, _ = find_attempt(store, name)
         return published_beside(result.trial)
 
     return JSONResponse(await _off_the_loop(find))

@@ -335,6 +335,22 @@ def test_a_damaged_store_is_said(tmp_path: Path) -> None:
     assert "store.sqlite" in answer.json()["error"]
 
 
+def test_damaged_samples_cost_their_curves_and_nothing_else_of_a_run(home: Path) -> None:
+    name = run_name(home)
+    [samples] = home.glob("attempts/*/*/telemetry.npz")
+    samples.write_bytes(b"no archive")
+    app = guarded(home)
+    answer = ask(app, f"/api/run?name={name}")
+    assert answer.status == 200
+    run = answer.json()
+    assert run["seconds"] == 100.0
+    assert run["remarks"][0] == HOSTILE
+    assert "its samples cannot be shown: damaged" in run["remarks"][1]
+    assert "duration_seconds" not in run
+    assert ask(app, f"/api/published?name={name}").status == 200
+    assert ask(app, f"/api/curves?name={name}").status == 500
+
+
 def test_a_form_that_is_nested_too_deeply_is_refused(home: Path) -> None:
     app = build_app(board(home))
     answer = ask(app, "/api/plan", method="POST", body=b"[" * 60_000)
