@@ -181,10 +181,10 @@ def have_linpack(
 def _facts(place: Path) -> dict[str, str] | None:
     """Return what is known of the programs in a folder of the cache; None if they are not whole."""
     try:
-        found: dict[str, str] = json.loads((place / _FACTS).read_text())
+        found: object = json.loads((place / _FACTS).read_text())
     except (OSError, ValueError):
         return None
-    return found if "blas" in found else None
+    return found if isinstance(found, dict) and "blas" in found else None
 
 
 def is_built(cache: Path) -> bool:

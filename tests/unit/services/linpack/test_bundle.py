@@ -181,7 +181,7 @@ def test_a_copy_that_broke_off_is_made_again(here: Machine, tmp_path: Path) -> N
     assert moved[3:] == (f"{folder}.partial", folder)
 
 
-@pytest.mark.parametrize("left", ["", "{", "{}", None])
+@pytest.mark.parametrize("left", ["", "{", "{}", "7", None])
 def test_what_a_loss_of_power_left_is_built_again(
     left: str | None, here: Machine, tmp_path: Path
 ) -> None:
