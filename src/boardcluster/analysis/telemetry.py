@@ -21,7 +21,6 @@ from boardcluster.records import NodeSamples, Telemetry
 __all__ = [
     "COLUMNS",
     "GAP_INTERVALS",
-    "VIRTUAL_INTERFACES",
     "WHOLE_RUN",
     "ColumnSummary",
     "NodeSummary",
@@ -52,7 +51,7 @@ WHOLE_RUN = ""
 
 GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
 _SLOW_SECONDS = 5.0  # what the agent reads rarely is known at least so often, see agent.py
-VIRTUAL_INTERFACES = (
+_VIRTUAL_INTERFACES = (
     *("boardcluster", "bond", "br", "cni", "docker", "dummy", "flannel", "ifb", "lxc", "lxd"),
     *("podman", "tailscale", "tap", "team", "tun", "veth", "virbr", "vlan", "vmbr", "vnet"),
     *("wg", "zt"),
@@ -305,7 +304,7 @@ def own_interfaces(names: Iterable[str]) -> tuple[str, ...]:
     """
     rows = tuple(names)
     return tuple(
-        name for name in rows if not (name.startswith(VIRTUAL_INTERFACES) or _carrier(name) in rows)
+        name for name in rows if not (name.startswith(_VIRTUAL_INTERFACES) or _carrier(name) in rows)
     )
 
 
