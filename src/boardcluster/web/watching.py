@@ -26,7 +26,7 @@ from boardcluster.records import ClusterSpec, Result
 from boardcluster.remote.ssh import JOBS_FOLDER
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.job_log import LINES
-from boardcluster.services.operation import HOST, LiveCluster, attach
+from boardcluster.services.operation import HOST, LiveCluster, look_at_cluster
 from boardcluster.store.files import DATABASE_NAME
 from boardcluster.telemetry.collector import node_targets
 from boardcluster.telemetry.streams import NodeStreams, RelayOrder
@@ -165,7 +165,7 @@ class ClusterWatch:
         self._state_stamp = stamp
 
     def _attach(self) -> None:
-        live = attach(self.home, cache=self.cache, progress=lambda *_: None, any_variant=True)
+        live = look_at_cluster(self.home, cache=self.cache)
         self._phase, self._why = "up", ""
         self._drop_streams()
         self._name, self._kind = live.spec.name, live.spec.kind
