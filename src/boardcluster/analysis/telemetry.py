@@ -304,7 +304,9 @@ def own_interfaces(names: Iterable[str]) -> tuple[str, ...]:
     """
     rows = tuple(names)
     return tuple(
-        name for name in rows if not (name.startswith(_VIRTUAL_INTERFACES) or _carrier(name) in rows)
+        name
+        for name in rows
+        if not (name.startswith(_VIRTUAL_INTERFACES) or _carrier(name) in rows)
     )
 
 
