@@ -6,6 +6,7 @@ kinds in ``boardcluster.errors``; their ``hint`` says what to do next.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +91,7 @@ from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.services.user_timer import TimerState, remove_timer, write_timer
 from boardcluster.spec.campaign import REPETITIONS_MAX, SEED_MAX, STARTS_MAX
-from boardcluster.spec.checks import check_precision
+from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX, check_precision
 from boardcluster.store import Store
 from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration, parse_size
@@ -126,6 +127,9 @@ __all__ = [
     "require_ending",
     "results",
 ]
+
+_REPLICATION_MOST = 512
+"""``dfs.replication.max`` of hdfs-default.xml."""
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 _Number = TypeVar("_Number", int, float)
@@ -299,9 +303,13 @@ class Cluster:
             text=_path(text),
             parameters={key: str(value) for key, value in (parameters or {}).items()},
             settings=settings_of_jobs(settings or {}),
-            repetitions=_at_least_one(repetitions, "repetitions", default=3),
+            repetitions=_at_least_one(
+                repetitions, "repetitions", default=3, most=REPETITIONS_MAX
+            ),
             design=design,
-            timeout_seconds=_at_least_one(timeout_seconds, "timeout_seconds", default=3600.0),
+            timeout_seconds=_at_least_one(
+                timeout_seconds, "timeout_seconds", default=3600.0, most=TIMEOUT_SECONDS_MAX
+            ),
             only=only,
         )
 
@@ -674,10 +682,10 @@ def predict(
         size_bytes=require_size(
             workload, size, takes_input=found.input_kind is not InputKind.NOTHING
         ),
-        workers=workers,
+        workers=_in_range(workers, "workers", 1, WORKERS_MOST),
         board=board,
         medium=medium,
-        replication=replication,
+        replication=_in_range(replication, "replication", 1, _REPLICATION_MOST),
         parameters=given,
     )
     declared = folder / "cluster.toml"
@@ -1002,6 +1010,7 @@ def plan(
         PredictionUnknownError: the model knows the time of none.
         CapacityError: no cluster holds the data or has the memory.
     """
+    _in_range(workers_most, "workers_most", 1, WORKERS_MOST)
     request = PurchaseRequest(
         workload=workload,
         size_bytes=read_planned_size(workload, size),
@@ -1014,7 +1023,7 @@ def plan(
         prices=[f"{key}={value}" for key, value in (prices or {}).items()],
         there=have,
         workers_most=workers_most,
-        replication=replication,
+        replication=_in_range(replication, "replication", 1, _REPLICATION_MOST),
     )
     folder = home_folder(_path(home), name, only_read=True)
     defaults = parameter_defaults(workload)
@@ -1088,7 +1097,13 @@ def _precision(given: str | None) -> float | None:
         raise UsageError(f"until: {error}", hint='for example until="3 %"') from error
 
 
-def _at_least_one(given: _Number | None, what: str, *, default: _Number) -> _Number:
-    if given is not None and given < 1:
+def _at_least_one(
+    given: _Number | None, what: str, *, default: _Number, most: float = math.inf
+) -> _Number:
+    if given is None:
+        return default
+    if not given >= 1:  # NaN is no number of anything either
         raise UsageError(f"{what} must be at least 1, not {given}", hint="give a larger one")
-    return default if given is None else given
+    if given > most:
+        raise UsageError(f"{what} must be at most {most}, not {given}", hint="give a smaller one")
+    return given

@@ -1,5 +1,6 @@
 """The public Python API: what it offers, what it refuses, and that its import is light."""
 
+import math
 import re
 import shutil
 import subprocess
@@ -160,6 +161,9 @@ def test_what_is_told_is_one_line_for_each_thing(desk: Desk) -> None:
         ("wordcount", {"size": "much"}, "size: "),
         ("wordcount", {"size": 0}, "size must be at least 1, not 0"),
         ("wordcount", {"repetitions": 0}, "repetitions must be at least 1"),
+        ("wordcount", {"repetitions": 1001}, "repetitions must be at most 1000, not 1001"),
+        ("wordcount", {"timeout_seconds": math.nan}, "timeout_seconds must be at least 1, not nan"),
+        ("wordcount", {"timeout_seconds": 1e9}, "timeout_seconds must be at most 2592000, not"),
         ("pi", {"size": "1 MB"}, "a size has no effect: pi takes no input"),
         ("teragen", {"parameters": {"x": 1}}, "x"),
         ("small.toml", {"settings": {}}, "settings cannot be used with a campaign file"),
@@ -179,6 +183,20 @@ def test_arguments_that_make_no_sense_are_refused(
 
     assert caught.value.hint
     assert desk.calls == []
+
+
+@pytest.mark.parametrize("named", [{"workers": 0}, {"workers": 1001}, {"replication": 0}])
+def test_a_prediction_of_what_cannot_be_is_refused(named: dict[str, Any], tmp_path: Path) -> None:
+    [(name, value)] = named.items()
+    with pytest.raises(UsageError, match=f"{name} must be from 1 to .*, not {value}"):
+        bc.predict("wordcount", engine="spark", size="1 GB", home=tmp_path, **named)
+
+
+@pytest.mark.parametrize("named", [{"workers_most": 0}, {"workers_most": 1001}, {"replication": 0}])
+def test_a_plan_of_what_cannot_be_is_refused(named: dict[str, Any], tmp_path: Path) -> None:
+    [(name, value)] = named.items()
+    with pytest.raises(UsageError, match=f"{name} must be from 1 to .*, not {value}"):
+        bc.plan("wordcount", size="1 GB", home=tmp_path, **named)
 
 
 def test_no_cluster_is_said_and_nothing_is_made(tmp_path: Path) -> None:

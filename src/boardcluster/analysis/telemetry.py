@@ -21,7 +21,6 @@ from boardcluster.records import NodeSamples, Telemetry
 __all__ = [
     "COLUMNS",
     "GAP_INTERVALS",
-    "VIRTUAL_INTERFACES",
     "WHOLE_RUN",
     "ColumnSummary",
     "NodeSummary",
@@ -39,6 +38,7 @@ __all__ = [
     "network_rate",
     "node_memory",
     "node_summaries",
+    "own_interfaces",
     "rate",
     "samples_within",
     "seen",
@@ -51,7 +51,7 @@ WHOLE_RUN = ""
 
 GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
 _SLOW_SECONDS = 5.0  # what the agent reads rarely is known at least so often, see agent.py
-VIRTUAL_INTERFACES = (
+_VIRTUAL_INTERFACES = (
     *("boardcluster", "bond", "br", "cni", "docker", "dummy", "flannel", "ifb", "lxc", "lxd"),
     *("podman", "tailscale", "tap", "team", "tun", "veth", "virbr", "vlan", "vmbr", "vnet"),
     *("wg", "zt"),
@@ -291,10 +291,29 @@ def _watched(window: Window, edges: Series) -> Flags:
 
 def members(window: Window, name: str) -> tuple[str, ...]:
     """The columns ``name/MEMBER`` of a window that have a value; of a network its own ones."""
-    found = window.family(name)
-    if name.startswith("net_"):
-        found = {key: row for key, row in found.items() if not key.startswith(VIRTUAL_INTERFACES)}
-    return tuple(f"{name}/{member}" for member in found)
+    found = tuple(window.family(name))
+    chosen = own_interfaces(found) if name.startswith("net_") else found
+    return tuple(f"{name}/{member}" for member in chosen)
+
+
+def own_interfaces(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those interfaces of a node whose packets no other one counts, too, in their order.
+
+    Left out are virtual ones by their names, and one of a VLAN, such as ``eth0.10``, where the
+    interface that carries it is there.
+    """
+    rows = tuple(names)
+    return tuple(
+        name
+        for name in rows
+        if not (name.startswith(_VIRTUAL_INTERFACES) or _carrier(name) in rows)
+    )
+
+
+def _carrier(name: str) -> str | None:
+    """Return the interface that carries a VLAN's, by its name; None if it is no VLAN's."""
+    carrier, dot, number = name.rpartition(".")
+    return carrier if dot and number.isdecimal() else None
 
 
 def capacity_cores(window: Window) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from boardcluster.capabilities import every_kind
+from boardcluster.cluster.cores import available_cores
 from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.nodes import Wish
 from boardcluster.errors import UsageError
@@ -40,7 +40,7 @@ def propose(
             profile=profile,
             workers=workers,
             subnet=subnet,
-            cores=len(os.sched_getaffinity(0)),  # a container may be bound to some
+            cores=available_cores(),
             memory_bytes=available_memory_bytes(),
         )
     )

@@ -6,11 +6,11 @@ cgroup-v2.rst. Page cache counts as available, in groups as on the machine.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from boardcluster.cluster.own_groups import own_groups
 from boardcluster.errors import ClusterError
 
 __all__ = ["available_memory_bytes"]
@@ -38,19 +38,8 @@ def available_memory_bytes(root: Path = Path("/")) -> int:
 
 def _left_in_groups(root: Path) -> Iterator[int]:
     """Yield what is left in each of our groups that limits memory, and in those above it."""
-    rows: list[str] = []
-    with contextlib.suppress(OSError):
-        rows = (root / "proc/self/cgroup").read_text().splitlines()
-    for row in rows:
-        _, controllers, path = row.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        # In a container the path may be the host's: then its mount is the group itself.
-        mount = root / "sys/fs/cgroup" / ("memory" if controllers else "")
-        group = mount / path.lstrip("/")
-        for folder in (group, *group.parents):
-            if folder.is_relative_to(mount):
-                yield from _left_in(folder, *(_VERSION_1 if controllers else _VERSION_2))
+    for folder, is_version_1 in own_groups("memory", root=root):
+        yield from _left_in(folder, *(_VERSION_1 if is_version_1 else _VERSION_2))
 
 
 def _left_in(folder: Path, limit: str, use: str, start: str) -> Iterator[int]:

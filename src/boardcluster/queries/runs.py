@@ -8,7 +8,7 @@ from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import Attempt, Result, Telemetry
 from boardcluster.store import Store
 
-__all__ = ["find_run", "nearest"]
+__all__ = ["find_attempt", "find_run", "nearest"]
 
 _SHOWN = 3
 
@@ -31,15 +31,30 @@ def find_run(store: Store, name: str | None) -> tuple[Result, Attempt, Telemetry
         EmptySelectionError: there is no such run; the hint names the nearest.
         StoreError: its samples are damaged.
     """
-    runs = _begun(store)
     if name is None:
-        for result, attempt in reversed(runs):
+        for result, attempt in reversed(_begun(store)):
             telemetry = store.telemetry(attempt)
             if telemetry is not None:
                 return result, attempt, telemetry
         raise EmptySelectionError(
             "no run has samples yet", hint="run something first: `boardcluster run wordcount`"
         )
+    result, attempt = find_attempt(store, name)
+    return result, attempt, store.telemetry(attempt)
+
+
+def find_attempt(store: Store, name: str) -> tuple[Result, Attempt]:
+    """Return the run of a name; its samples are not read.
+
+    Args:
+        store: the store.
+        name: ``TRIAL/NUMBER``, or ``TRIAL`` for its latest attempt.
+
+    Raises:
+        EmptySelectionError: there is no such run; the hint names the nearest.
+        UsageError: the name is none.
+    """
+    runs = _begun(store)
     trial, slash, number = name.partition("/")
     if slash and not (number.isascii() and number.isdecimal()):
         raise UsageError(f"{name!r} is not TRIAL/NUMBER", hint="name it in the form trial-1/1")
@@ -55,8 +70,7 @@ def find_run(store: Store, name: str | None) -> tuple[Result, Attempt, Telemetry
             f"no run {name}",
             hint=f"name one of: {words}" if words else "run something first",
         )
-    result, attempt = chosen[-1]
-    return result, attempt, store.telemetry(attempt)
+    return chosen[-1]
 
 
 def _begun(store: Store) -> list[tuple[Result, Attempt]]:

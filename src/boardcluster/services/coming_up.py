@@ -173,7 +173,7 @@ def missing_files(layout: Layout, remote: Remote) -> MissingFiles:
         RemoteError: it does not answer.
     """
     url = f"{layout.url(layout.spec.master, 'namenode-web')}/fsck?ugi={layout.user}&path=%2F"
-    answer = http(remote, "GET", url, timeout_seconds=_LIST_SECONDS)
+    answer = http(remote, "GET", url, timeout_seconds=_LIST_SECONDS * layout.dilation)
     if answer.status != 200:
         raise RemoteError(f"the NameNode does not check its files: HTTP {answer.status}")
     return MissingFiles(paths=tuple(sorted(found[1] for found in _MISSING.finditer(answer.body))))

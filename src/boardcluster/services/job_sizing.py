@@ -16,14 +16,14 @@ A job without a size gets reduces, executors and cores as if it had a block per 
 compilers, since its work is not known.
 
 C counts the cores that are really there: emulated nodes without the limits of boards share those of
-this machine.
+this machine, of which a container's CPU quota may leave fewer.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from boardcluster.cluster.cores import available_cores
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.profile import Profile
 from boardcluster.services.settings import memory_mib
@@ -64,7 +64,7 @@ def real_cores(spec: ClusterSpec) -> int:
     declared = sum(worker.cores for worker in spec.workers)
     if not spec.capabilities.emulated or spec.twin is not None:
         return declared
-    return min(declared, len(os.sched_getaffinity(0)))
+    return min(declared, available_cores())
 
 
 def size_job(

@@ -62,8 +62,8 @@ from boardcluster.services.boards import (
 from boardcluster.services.coming_up import end_safe_mode, missing_files, safe_mode_words
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.disk_space import require_disk_space
-from boardcluster.services.install import install
-from boardcluster.services.java import provide_java
+from boardcluster.services.install import Installation, install
+from boardcluster.services.java import Java, provide_java
 from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
@@ -80,11 +80,13 @@ __all__ = [
     "LiveCluster",
     "attach",
     "available_memory_bytes",
+    "bare_layout",
     "check_memory",
     "dead_daemons",
     "down",
     "forget",
     "found_up",
+    "look_at_cluster",
     "nodes_of",
     "plan_boards",
     "spec_as_run",
@@ -101,6 +103,8 @@ _OWN_PROFILE = "running-profile.toml"
 _PATIENCE_SECONDS = 180.0
 """A start in which nothing has gone on for so long is given up."""
 _STOP_GRACE_SECONDS = 2.5
+_ANY_JAVA = Java(program=Path("java"), feature=0, version="", vendor="")
+"""For who starts no program of the engines."""
 _NODES_AT_ONCE = 16
 
 
@@ -243,6 +247,28 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         java=java,
         archives=archives,
         archived=dict.fromkeys((node.name for node in spec.nodes), made_archives(archives)),
+        folders={node.name: node.folder for node in state.nodes},
+        user=load_kind(spec.kind).user(state),
+        storage=state.storage,
+        dilation=state.dilation,
+    )
+
+
+def bare_layout(
+    spec: ClusterSpec, state: LiveState, *, cache: Path, java: Java = _ANY_JAVA
+) -> Layout:
+    """Return a layout for who only asks or looks: nothing is fetched, checked or locked."""
+    pair = load_pair(spec.engines)
+    engines = Installation(pair=pair, folder=cache / "engines" / pair.id)
+    profile = build_profile(spec.profile, spec)
+    if spec.capabilities.provisioned:
+        return board_layout(spec, profile, engines, state)
+    return Layout(
+        spec=spec,
+        profile=profile,
+        engines=engines,
+        java=java,
+        archives=cache,
         folders={node.name: node.folder for node in state.nodes},
         user=load_kind(spec.kind).user(state),
         storage=state.storage,
@@ -638,6 +664,35 @@ def attach(
     Raises:
         ClusterNotUpError: it is not up, or in a variant that a campaign gave it.
     """
+    state = _state_of_live(home)
+    if state.form and not any_variant:
+        raise ClusterNotUpError(
+            f"the cluster in {home} is up in a variant that a campaign chose: {state.form}",
+            hint="run `boardcluster up`, which restores what cluster.toml says",
+        )
+    return _attached(home, state, cache=cache, progress=progress)
+
+
+def look_at_cluster(home: Path, *, cache: Path) -> LiveCluster:
+    """Return the running cluster of a home, in whatever variant, to who only looks at it.
+
+    No program of the engines can be started on it: whether they and Java are in the cache is not
+    asked, and nothing is fetched or locked.
+
+    Raises:
+        ClusterNotUpError: it is not up.
+    """
+    state = _state_of_live(home)
+    spec = read_spec(home / "running.toml")
+    return _live(home, state, bare_layout(spec, state, cache=cache))
+
+
+def _state_of_live(home: Path) -> LiveState:
+    """Return what is recorded of a cluster that is up.
+
+    Raises:
+        ClusterNotUpError: it is not.
+    """
     state = load_state(home)
     if state is None:
         raise ClusterNotUpError(
@@ -649,26 +704,25 @@ def attach(
             f"the cluster in {home} is not up: its driver or its nodes were killed",
             hint="run `boardcluster down`, then `boardcluster up`",
         )
-    if state.form and not any_variant:
-        raise ClusterNotUpError(
-            f"the cluster in {home} is up in a variant that a campaign chose: {state.form}",
-            hint="run `boardcluster up`, which restores what cluster.toml says",
-        )
-    return _attached(home, state, cache=cache, progress=progress)
+    return state
 
 
 def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
-    nodes = nodes_of(home, state.kind)
     spec = read_spec(home / "running.toml")
     _check_own_profile(home, spec)
+    return _live(home, state, _layout(spec, state, cache, progress))
+
+
+def _live(home: Path, state: LiveState, layout: Layout) -> LiveCluster:
+    nodes = nodes_of(home, state.kind)
     return LiveCluster(
         home=home,
         state=state,
-        layout=_layout(spec, state, cache, progress),
+        layout=layout,
         remotes={node.name: nodes.remote_of(node, state) for node in state.nodes},
         admins={node.name: nodes.admin_of(node, state) for node in state.nodes},
         facts=load_facts(home) if state.capabilities.provisioned else {},
-        limiter=nodes.limiter(spec, state),
+        limiter=nodes.limiter(layout.spec, state),
     )
 
 

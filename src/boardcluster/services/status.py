@@ -6,22 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
-from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import ClusterError, RemoteError
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote.node_rpc import ProcessView, processes
 from boardcluster.services import lifecycle
-from boardcluster.services.boards import board_layout, current_daemons, only_looking
+from boardcluster.services.boards import current_daemons, only_looking
 from boardcluster.services.declaration import read_spec
-from boardcluster.services.install import Installation
 from boardcluster.services.java import find_java
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
-from boardcluster.services.operation import nodes_of
+from boardcluster.services.operation import bare_layout, nodes_of
 from boardcluster.services.pair import load_pair
-from boardcluster.services.profile import build_profile
 
 __all__ = ["DaemonView", "Status", "status"]
 
@@ -142,23 +139,13 @@ def _seen(home: Path, state: LiveState | None, cache: Path) -> Status:
 
 
 def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
-    """Return a layout for asking only: nothing is fetched or verified."""
-    pair = load_pair(spec.engines)
+    """Return a layout for asking only."""
     if spec.capabilities.provisioned:
-        engines = Installation(pair=pair, folder=cache / "engines" / pair.id)
-        return board_layout(spec, build_profile(spec.profile, spec), engines, state)
-    java = find_java(pair, cache=cache)
+        return bare_layout(spec, state, cache=cache)
+    java = find_java(load_pair(spec.engines), cache=cache)
     if java is None:
         raise ClusterError("the cluster's Java is gone", hint="run `boardcluster down`")
-    return Layout(
-        spec=spec,
-        profile=build_profile(spec.profile, spec),
-        engines=Installation(pair=pair, folder=cache / "engines" / pair.id),
-        java=java,
-        archives=cache,
-        folders={node.name: node.folder for node in state.nodes},
-        user=load_kind(spec.kind).user(state),
-    )
+    return bare_layout(spec, state, cache=cache, java=java)
 
 
 def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[tuple[DaemonView, ...], dict[str, str]]:

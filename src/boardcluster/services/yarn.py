@@ -192,7 +192,8 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
         poll_seconds=0.3,
     )
     if not complete(answers):
-        worst = max(answers, key=lambda answer: answer.status)
+        failed = [answer for answer in answers if answer.status != 200]
+        worst = max(failed, key=lambda answer: answer.status)
         raise RemoteError(
             f"the history server has no {job} (status {worst.status}): {worst.body[:200]}"
         )

@@ -146,7 +146,7 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         put_in_place(temporary, path)
-    except OSError:
+    except BaseException:  # Ctrl-C, too: nobody would ever delete it
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)

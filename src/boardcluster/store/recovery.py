@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from boardcluster.errors import StoreError
-from boardcluster.records import AttemptState, Campaign, Trial
+from boardcluster.records import AttemptState
 from boardcluster.store import rows
 from boardcluster.store.connection import connect, translated
 from boardcluster.store.files import DATABASE_NAME, AttemptFile, CampaignFile, read_record
@@ -68,31 +69,21 @@ def _set_aside(path: Path) -> None:
 
 
 def _fill(connection: sqlite3.Connection, home: Path) -> int:
-    campaigns: dict[str, Campaign] = {}
-    trials: dict[str, Trial] = {}
-    for found in _campaign_files(home):
-        campaigns[found.campaign.id] = found.campaign
-        trials.update({trial.id: trial for trial in found.trials})
-    attempts = list(_attempt_files(home))
-    for _, entry in attempts:
-        campaigns.setdefault(entry.campaign.id, entry.campaign)
-        trials.setdefault(entry.trial.id, entry.trial)
-    for campaign in campaigns.values():
-        rows.insert_campaign(connection, campaign)
-    rows.insert_trials(connection, trials.values())
+    for path, found in _campaign_files(home):
+        _whole(connection, path, partial(_insert_campaign, connection, found))
     adopt_probe_runs(connection, home)
-    return sum(_insert(connection, path, entry) for path, entry in attempts)
+    return sum(
+        _whole(connection, path, partial(_insert_attempt, connection, entry))
+        for path, entry in _attempt_files(home)
+    )
 
 
-def _insert(connection: sqlite3.Connection, path: Path, entry: AttemptFile) -> bool:
-    """Insert one attempt whole or not at all."""
+def _whole(connection: sqlite3.Connection, path: Path, insert: Callable[[], None]) -> bool:
+    """Insert what a file holds, whole or not at all; return whether it could be."""
     connection.execute("SAVEPOINT one")
     try:
-        rows.insert_attempt(connection, entry.attempt)
-        if entry.attempt.state is not AttemptState.RUNNING:
-            check_end(entry.campaign, entry.attempt, entry.measurement)
-            rows.insert_end(connection, entry.attempt, entry.measurement)
-    except (sqlite3.IntegrityError, StoreError) as error:
+        insert()
+    except (sqlite3.IntegrityError, OverflowError, StoreError) as error:
         connection.execute("ROLLBACK TO one")
         _LOG.warning("left out: %s: %s", path, error)
         return False
@@ -101,10 +92,27 @@ def _insert(connection: sqlite3.Connection, path: Path, entry: AttemptFile) -> b
     return True
 
 
-def _campaign_files(home: Path) -> Iterator[CampaignFile]:
+def _insert_campaign(connection: sqlite3.Connection, found: CampaignFile) -> None:
+    rows.insert_campaign(connection, found.campaign)
+    rows.insert_trials(connection, found.trials)
+
+
+def _insert_attempt(connection: sqlite3.Connection, entry: AttemptFile) -> None:
+    """Insert an attempt, with its campaign and its trial where no file of a campaign has them."""
+    if rows.select_campaign(connection, entry.campaign.id) is None:
+        rows.insert_campaign(connection, entry.campaign)
+    if rows.select_trial(connection, entry.trial.id) is None:
+        rows.insert_trials(connection, [entry.trial])
+    rows.insert_attempt(connection, entry.attempt)
+    if entry.attempt.state is not AttemptState.RUNNING:
+        check_end(entry.campaign, entry.attempt, entry.measurement)
+        rows.insert_end(connection, entry.attempt, entry.measurement)
+
+
+def _campaign_files(home: Path) -> Iterator[tuple[Path, CampaignFile]]:
     for path in sorted((home / "campaigns").glob("*.json")):
         try:
-            yield read_record(CampaignFile, path)
+            yield path, read_record(CampaignFile, path)
         except StoreError as error:
             _LOG.warning("left out: %s", error.message)
 

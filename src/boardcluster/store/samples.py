@@ -45,6 +45,7 @@ _TASK = tuple(row.name for row in fields(TaskRecord))
 _HEAD_BYTES = 10  # magic, version, and the length of what follows
 _NPY_VERSION = (1, 0)
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
+_NO_WHOLE = 2.0**63
 _SHOWN_CHARACTERS = 200
 
 
@@ -107,10 +108,14 @@ def _scale(column: str) -> float:
 
 
 def _whole(values: npt.NDArray[np.float64], scale: float) -> npt.NDArray[Any]:
-    """Return whole numbers of the smallest type that holds them; its least means NaN."""
-    known = ~np.isnan(values)
+    """Return whole numbers of the smallest type that holds them; its least means NaN.
+
+    What no such type holds, as a node may write any number, is as good as unknown.
+    """
+    scaled = values / scale
+    known = np.abs(scaled) < _NO_WHOLE
     whole = np.zeros(values.shape, dtype=np.int64)
-    whole[known] = np.rint(values[known] / scale).astype(np.int64)
+    whole[known] = np.rint(scaled[known]).astype(np.int64)
     most = max(abs(int(whole.max(initial=0))), abs(int(whole.min(initial=0))))
     kind = next(kind for kind in _TYPES if most <= np.iinfo(kind).max)
     small = whole.astype(kind)

@@ -326,14 +326,28 @@ def _finish(recorded: Recording, name: str, agent: _Agent) -> NodeSamples:
 
     The file stays beside the attempt's artefacts where it cannot be read.
     """
-    remote = recorded.targets[name].remote
     kept = recorded._folder / f"telemetry-{name}.txt"
+    # A relay of this machine takes what is named as `kept` for the file of the agent here.
+    fetched = kept.with_name(f".{kept.name}")
+    try:
+        found = _fetched(recorded, name, agent, fetched)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            fetched.replace(kept)
+        raise
+    fetched.unlink(missing_ok=True)
+    return found
+
+
+def _fetched(recorded: Recording, name: str, agent: _Agent, file: Path) -> NodeSamples:
+    """End an agent, fetch what it wrote into a file of the driver, and read that."""
+    remote = recorded.targets[name].remote
     for left in itertools.count(recorded.tries - 1, -1):
         try:
             end_processes(remote, [agent.process], grace_seconds=_GRACE_SECONDS)
             later, there = _now(recorded.targets[name])
             recorded.clocks.end(name, there.boot_id, later)
-            remote.get(f"{agent.file}.txt", kept)
+            remote.get(f"{agent.file}.txt", file)
             break
         except BoardclusterError:
             if left <= 0:
@@ -342,16 +356,14 @@ def _finish(recorded: Recording, name: str, agent: _Agent) -> NodeSamples:
     with contextlib.suppress(BoardclusterError):  # what is fetched counts; what is left is small
         remote.run(["rm", "-f", f"{agent.file}.txt", f"{agent.file}.log"])
     known = [row for row in (agent.alignment, later) if row is not None]
-    found = parse_samples(
-        start_of(kept, size_bytes=2 * _MOST_BYTES),
+    return parse_samples(
+        start_of(file, size_bytes=2 * _MOST_BYTES),
         node=name,
         scope=str(recorded.targets[name].request["scope"]),
         cores=recorded.targets[name].cores,
         alignment=min(known, key=lambda row: row.error_seconds),
         started_seconds=0.0,
     )
-    kept.unlink(missing_ok=True)
-    return found
 
 
 def _lacking(name: str, error: BoardclusterError) -> str:

@@ -20,6 +20,8 @@ _WRAPS = (1 << 32, 1 << 64)
 _WRAPPED_SHARE = 0.5
 """A counter that fell wrapped if it was in the upper half before; else it was set back."""
 _NANO = 1e-9
+_NEVER_NS = 1 << 63
+"""Clocks end before, as they count in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,7 @@ def _read(
                 order = _begin(columns, head["columns"], len(clocks))
             elif line:
                 clocks.append(_take(line, columns, order))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise ProbeOutputError(
                 f"{node}: line {index} of its telemetry is not a sample: {line[:80]!r}",
                 hint="check the node's medium; the file is in the attempt's folder",
@@ -141,7 +143,10 @@ def _take(line: str, columns: dict[str, _SampleColumn], order: Sequence[str]) ->
     for name, column in columns.items():
         word = values.get(name, "-")
         column.values.append(math.nan if word == "-" else float(int(word)))
-    return int(monotonic), int(wall)
+    clocks = int(monotonic), int(wall)
+    if not all(0 <= clock < _NEVER_NS for clock in clocks):
+        raise ValueError(clocks)
+    return clocks
 
 
 def _added(values: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -73,6 +73,8 @@ class NodeStreams:
     _ending: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _streams: dict[str, _Stream] = field(default_factory=dict)
+    _folders: dict[str, str] = field(default_factory=dict)
+    """Where relays look now, by node; the order's own folder for those that are missing."""
 
     def start(self) -> None:
         """Start the relays and the thread that reads what they write."""
@@ -81,13 +83,13 @@ class NodeStreams:
         self._thread.start()
 
     def look_in(self, node: str, folder: str) -> None:
-        """Let a relay look for samples of runs in another folder from now on."""
-        stream = self._streams.get(node)
-        piped = stream.piped if stream is not None else None
-        if piped is not None:
-            with contextlib.suppress(OSError, ValueError):  # it ended a moment ago
-                piped.input.write(f"{json.dumps({'folder': folder})}\n".encode())
-                piped.input.flush()
+        """Let a relay look for samples of runs in another folder from now on.
+
+        One that is only being started, or that is started again, looks there, too.
+        """
+        self._folders[node] = folder
+        if (stream := self._streams.get(node)) is not None:
+            _tell_folder(stream, folder)
 
     def close(self) -> None:
         """End the relays and the thread."""
@@ -119,8 +121,9 @@ class NodeStreams:
             if stream.stack is not None or now < stream.due_seconds:
                 continue
             stack = contextlib.ExitStack()
+            folder = self._folders.get(name, stream.order.target.folder)
             try:
-                stream.piped = stack.enter_context(self._relay(stream.order))
+                stream.piped = stack.enter_context(self._relay(stream.order, folder))
             except BoardclusterError as error:
                 stack.close()
                 stream.due_seconds = now + _RETRY_SECONDS
@@ -128,15 +131,19 @@ class NodeStreams:
                 continue
             stream.stack, stream.rest = stack, b""
             selector.register(stream.piped.output, selectors.EVENT_READ, name)
+            if (now_in := self._folders.get(name, folder)) != folder:  # named while it started
+                _tell_folder(stream, now_in)
 
-    def _relay(self, order: RelayOrder) -> contextlib.AbstractContextManager[Piped]:
+    def _relay(
+        self, order: RelayOrder, folder: str
+    ) -> contextlib.AbstractContextManager[Piped]:
         remote = without_limits(order.target.remote)
         assert isinstance(remote, StreamingRemote)  # noqa: S101  every kind of node can
         package = "boardcluster.telemetry"
         request = {
             "agent": node_program("agent", package=package),
             "sample": dict(order.target.request),
-            "folder": order.target.folder,
+            "folder": folder,
             "own": order.own,
             "interval_seconds": self.interval_seconds,
             "daemons": list(order.daemons),
@@ -170,3 +177,12 @@ class NodeStreams:
             time.monotonic() + _RETRY_SECONDS,
         )
         self.take(name, "X", "it cannot be reached")
+
+
+def _tell_folder(stream: _Stream, folder: str) -> None:
+    """Tell a relay where to look; nothing if there is none."""
+    piped = stream.piped
+    if piped is not None:
+        with contextlib.suppress(OSError, ValueError):  # it ended a moment ago
+            piped.input.write(f"{json.dumps({'folder': folder})}\n".encode())
+            piped.input.flush()

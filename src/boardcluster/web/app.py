@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     FileResponse,
     JSONResponse,
@@ -24,7 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from boardcluster.errors import BoardclusterError, EmptySelectionError, StoreError, UsageError
-from boardcluster.queries.runs import find_run
+from boardcluster.queries.runs import find_attempt
 from boardcluster.store import Store
 from boardcluster.web.control import Control, WorkOrder, workload_choices
 from boardcluster.web.guard import REPORT_POLICY
@@ -248,7 +248,7 @@ async def _published(request: Request) -> Response:
 
     def find() -> list[dict[str, Any]]:
         with Store.open(home, read_only=True) as store:
-            result, _, _ = find_run(store, name)
+            result, _ = find_attempt(store, name)
         return published_beside(result.trial)
 
     return JSONResponse(await _off_the_loop(find))
@@ -301,6 +301,10 @@ async def _outcome(request: Request) -> Response:
 async def _ordered(request: Request) -> tuple[Control, WorkOrder]:
     try:
         document = json.loads(await request.body())
+    except ClientDisconnect as error:  # the guard's word for a body that is longer, too
+        raise UsageError(
+            "the form is too long, or broke off", hint="send what the form sends"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError("the form is not JSON", hint="send what the form sends") from error
     return _controlled(request), await _off_the_loop(WorkOrder.read, document)

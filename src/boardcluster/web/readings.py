@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from boardcluster.analysis.telemetry import VIRTUAL_INTERFACES
+from boardcluster.analysis.telemetry import own_interfaces
 from boardcluster.records import PowerModel
 
 __all__ = ["READINGS", "LiveReadings", "NodeFrame"]
@@ -139,9 +139,11 @@ class LiveReadings:
                 self._count(name, value, wall_ns)
             else:
                 self._states[name] = (value, wall_ns)
+        networks = {name.partition("/")[2] for name in self._amounts if name.startswith("net_")}
+        own = {name for name in own_interfaces(networks) if not name.startswith("lo")}
         for name, amount in self._amounts.items():
             base, _, member = name.partition("/")
-            if base.startswith("net_") and member.startswith((*VIRTUAL_INTERFACES, "lo")):
+            if base.startswith("net_") and member not in own:
                 continue
             kind = _CPU.get(base) or _RATES[base]
             if not math.isnan(amount.rate) and wall_ns - amount.at_ns < _STALE_SECONDS * 1e9:

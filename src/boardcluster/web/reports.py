@@ -45,8 +45,11 @@ class Reports:
         if self._made is None:
             return None
         folder = self.folder.resolve()
-        path = (folder / name).resolve()
-        return path if path.is_relative_to(folder) and path.is_file() else None
+        try:
+            path = (folder / name).resolve()
+            return path if path.is_relative_to(folder) and path.is_file() else None
+        except (OSError, ValueError):  # no file has such a name: too long, or with a zero byte
+            return None
 
     def close(self) -> None:
         """End who writes it, and delete it: a writer would make its folder again."""

@@ -27,10 +27,10 @@ from boardcluster.analysis.telemetry import (
 )
 from boardcluster.analysis.trust.window import Series, Window
 from boardcluster.cluster.state import load_state
-from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
+from boardcluster.errors import BoardclusterError, EmptySelectionError, StoreError, UsageError
 from boardcluster.factors import FACTORS
-from boardcluster.queries.runs import find_run
-from boardcluster.records import Campaign, ClusterSpec, Result, Telemetry
+from boardcluster.queries.runs import find_attempt
+from boardcluster.records import Attempt, Campaign, ClusterSpec, Result, Telemetry
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.settings import of_daemons
 from boardcluster.store import Store
@@ -121,10 +121,11 @@ class StoredRuns:
         Raises:
             EmptySelectionError: there is no such attempt.
             UsageError: the name is none.
-            StoreError: its samples or the store are damaged.
+            StoreError: the store is damaged.
         """
         with Store.open(self.home, read_only=True) as store:
-            result, attempt, telemetry = find_run(store, name)
+            result, attempt = find_attempt(store, name)
+            telemetry, damage = _samples(store, attempt)
             campaigns = {row.id: row for row in store.campaigns()}
         campaign = campaigns.get(result.trial.campaign_id)
         measured = result.measurement
@@ -165,6 +166,8 @@ class StoredRuns:
             }
         if telemetry is not None:
             found |= _of_samples(result, telemetry)
+        if damage:
+            found["remarks"] = [*found.get("remarks", ()), damage]
         return found
 
     def curves(
@@ -311,6 +314,14 @@ def _row(result: Result, campaign: Campaign | None) -> dict[str, Any]:
         else None,
         "started_utc": attempt.started_utc,
     }
+
+
+def _samples(store: Store, attempt: Attempt) -> tuple[Telemetry | None, str]:
+    """Return the samples of a run, and why they cannot be read: all else of it is shown."""
+    try:
+        return store.telemetry(attempt), ""
+    except StoreError as error:
+        return None, f"its samples cannot be shown: {error.message}"
 
 
 def _of_samples(result: Result, telemetry: Telemetry) -> dict[str, Any]:

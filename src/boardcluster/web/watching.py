@@ -26,7 +26,7 @@ from boardcluster.records import ClusterSpec, Result
 from boardcluster.remote.ssh import JOBS_FOLDER
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.job_log import LINES
-from boardcluster.services.operation import HOST, LiveCluster, attach
+from boardcluster.services.operation import HOST, LiveCluster, look_at_cluster
 from boardcluster.store.files import DATABASE_NAME
 from boardcluster.telemetry.collector import node_targets
 from boardcluster.telemetry.streams import NodeStreams, RelayOrder
@@ -148,25 +148,24 @@ class ClusterWatch:
         stamp = _stamps(self.home / "state.json", self.home / "running.toml")
         if stamp == self._state_stamp and not 0 < self._attach_due <= time.monotonic():
             return
-        state = load_state(self.home)
         self._attach_due = 0.0
-        if state is None or state.phase != "up":
-            self._phase = "down" if state is None else state.phase
-            self._why = ""
-            self._drop_streams()
-            self._declared(state)
-        else:
-            self._attach()
-        self._state_stamp = stamp
-
-    def _attach(self) -> None:
         try:
-            live = attach(self.home, cache=self.cache, progress=lambda *_: None, any_variant=True)
+            state = load_state(self.home)
+            if state is None or state.phase != "up":
+                self._phase = "down" if state is None else state.phase
+                self._why = ""
+                self._drop_streams()
+                self._declared(state)
+            else:
+                self._attach()
         except BoardclusterError as error:
             self._phase, self._why = "dead", error.message
             self._drop_streams()
             self._attach_due = time.monotonic() + _ATTACH_AGAIN_SECONDS
-            return
+        self._state_stamp = stamp
+
+    def _attach(self) -> None:
+        live = look_at_cluster(self.home, cache=self.cache)
         self._phase, self._why = "up", ""
         self._drop_streams()
         self._name, self._kind = live.spec.name, live.spec.kind
@@ -252,13 +251,13 @@ class ClusterWatch:
 
     def _look_at_store(self) -> None:
         stamp = store_stamp(self.home)
-        if stamp == self._store_stamp:
-            return
-        try:
-            self._progress, self._store_error = progress_of(self.home, None), ""
-        except BoardclusterError as error:
-            self._progress, self._store_error = None, error.message
-        self._store_stamp = stamp
+        if stamp != self._store_stamp:
+            try:
+                self._progress, self._store_error = progress_of(self.home, None), ""
+            except BoardclusterError as error:
+                self._progress, self._store_error = None, error.message
+            self._store_stamp = stamp
+        # Also where the store stays as it is: a driver that is killed writes nothing.
         running = self._progress.running if self._progress is not None else None
         folder = self.home / running[1].artefacts if running and self._driver else None
         if folder != self._job.folder:
@@ -302,12 +301,17 @@ class ClusterWatch:
                 self.tell(name, text)
 
     def nodes_text(self, *, only_changed: bool = False) -> str:
-        """The newest reading of each node, in the order of ``READINGS``, as JSON."""
+        """The newest reading of each node, in the order of ``READINGS``, as JSON.
+
+        Args:
+            only_changed: only of nodes that have one that was not told yet, to all listeners at
+                once; else for one of them.
+        """
         rows = {}
         with self._lock:
             for name, node in self.nodes.items():
                 if node.changed or not only_changed:
-                    node.changed = False
+                    node.changed = node.changed and not only_changed
                     at = round(node.readings.at_seconds, 1)
                     rows[name] = [at, *_rounded(node.readings.now)]
         return json.dumps({"at": round(time.time(), 1), "nodes": rows}, separators=(",", ":"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,6 +49,15 @@ def test_rates_are_those_of_telemetry(change: Callable[[np.ndarray], np.ndarray]
         assert both.sum() >= 0.8 * np.sum(~np.isnan(expected))
         inner = both & (np.arange(len(both)) < len(both) - 1)
         np.testing.assert_allclose(found.rates[name][inner], expected[inner], atol=1e-9)
+
+
+def test_bytes_of_a_vlan_are_counted_once() -> None:
+    own: dict[str, Any] = {"net_sent_bytes/eth0": 5e6}
+    vlan = {"net_sent_bytes/eth0.10": 5e6, "link_bits_per_second/eth0.10": 1e9}
+    nodes = (board(**own), board(**own, **vlan))
+    alone, both = readings_of(Telemetry(duration_seconds=60, nodes=nodes))
+    np.testing.assert_allclose(both.sum("net_sent_bytes"), alone.sum("net_sent_bytes"))
+    assert both.rates.keys() == alone.rates.keys()
 
 
 def test_a_run_of_days_is_cut_into_a_bounded_number_of_steps() -> None:

@@ -19,6 +19,7 @@ from boardcluster.analysis.telemetry import (
     mean_rate,
     network_rate,
     node_summaries,
+    own_interfaces,
     rate,
     throttled,
     window_of,
@@ -120,6 +121,26 @@ def test_disks_are_devices_of_a_machine_and_processes_of_an_emulated_node() -> N
 
 def test_interfaces_that_count_the_packets_of_others_are_left_out() -> None:
     found = window({"net_sent_bytes/eth0": 5e6, "net_sent_bytes/ifb0": 5e6})
+    assert network_rate(found, "sent", grid(found)) == pytest.approx(np.full(10, 5e6))
+
+
+@pytest.mark.parametrize(
+    ("names", "own"),
+    [
+        (["eth0", "eth0.10"], ["eth0"]),
+        (["eth0.10", "eth0", "eth0.10.20", "eth1.10"], ["eth0", "eth1.10"]),
+        (["eth0.10", "eth0.20"], ["eth0.10", "eth0.20"]),
+        (["eth0", "eth0.lan", "eth0.", ".10", ""], ["eth0", "eth0.lan", "eth0.", ".10", ""]),
+        (["enp1s0", "bond0", "br0.5", "vlan7"], ["enp1s0"]),
+    ],
+    ids=["carried", "twice", "in a container", "other names", "virtual"],
+)
+def test_a_vlan_counts_where_what_carries_it_does_not(names: list[str], own: list[str]) -> None:
+    assert list(own_interfaces(names)) == own
+
+
+def test_bytes_of_a_vlan_are_counted_once() -> None:
+    found = window({"net_sent_bytes/eth0": 5e6, "net_sent_bytes/eth0.10": 5e6})
     assert network_rate(found, "sent", grid(found)) == pytest.approx(np.full(10, 5e6))
 
 

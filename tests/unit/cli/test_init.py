@@ -31,7 +31,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of a cluster on a machine with memory enough; no board is ever reached."""
     monkeypatch.setattr("boardcluster.campaign.propose.available_memory_bytes", lambda: 64 * GIB)
     monkeypatch.setattr("os.cpu_count", lambda: 64)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))  # as in a container
+    for name in ("campaign.propose", "cluster.kinds.local.propose"):  # as in a container
+        monkeypatch.setattr(f"boardcluster.{name}.available_cores", lambda: 8)
     monkeypatch.setattr(module, "look_at_boards", lambda *_, **__: pytest.fail("looked at boards"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     return tmp_path / "home"

@@ -1,6 +1,5 @@
 """This machine itself as the one node."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import wait_until
 
+from boardcluster.cluster.cores import available_cores
 from boardcluster.cluster.kinds.local import KIND
 from boardcluster.cluster.kinds.local import nodes as local
 from boardcluster.cluster.kinds.local.propose import propose_local
@@ -49,7 +49,7 @@ def test_the_proposal_is_this_machine_alone(tmp_path: Path) -> None:
     (node,) = spec.nodes
     assert (node.name, node.address) == ("localhost", "127.0.0.1")
     assert node.roles == {Role.MASTER, Role.WORKER}
-    assert node.cores == len(os.sched_getaffinity(0)), "not the cores that a container may not use"
+    assert node.cores == available_cores(), "not the cores that a container may not use"
     assert node.memory_bytes == 9 * GIB
     assert (spec.kind, spec.security) == ("local", Security.LOCAL)
     assert load(written(tmp_path, spec)) == spec

@@ -239,8 +239,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             return
         content = b"x" * 3_000_000 if self.path == "/large" else b'{"answer": 42}'
+        missing = 7 if self.path == "/broken" else 0
         self.send_response(201 if self.command == "PUT" else 200)
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(len(content) + missing))
         self.end_headers()
         self.wfile.write(content)
 
@@ -299,6 +300,19 @@ def test_http_stores_the_body_in_a_file(server: str, tmp_path: Path) -> None:
 
     assert (answer.status, answer.body) == (200, "")
     assert target.read_bytes() == b"x" * 3_000_000
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_http_takes_no_part_of_a_body_for_the_whole(
+    stored: bool, server: str, tmp_path: Path
+) -> None:
+    target = str(tmp_path / "target") if stored else ""
+
+    answer = ask_http(HERE, "GET", f"{server}/broken", target=target)
+
+    assert answer == HttpAnswer(
+        status=0, body="the answer broke off: its last 7 bytes are missing", location=None
+    )
 
 
 def test_http_stores_no_error_page_as_data(server: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A start that goes on is waited for; one that stands still is not, and lost files are named."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,6 +112,14 @@ def test_missing_files_are_those_that_fsck_calls_so(layout: Layout) -> None:
     assert many.words.endswith("/09 and 2 more")
     with pytest.raises(RemoteError):  # who does not know deletes nothing and gives nothing up
         missing_files(layout, FakeRemote())
+
+
+def test_a_dilated_name_node_has_longer_to_check_its_files(layout: Layout) -> None:
+    remote = FakeRemote()
+    remote.tell_node_agent("http", [{"status": 200, "body": FSCK, "location": None}])
+    missing_files(replace(layout, dilation=12.5), remote)
+    (item,) = remote.requests[0]["requests"]
+    assert item["timeout"] == 3750.0
 
 
 def test_leaving_safe_mode_deletes_what_the_next_run_makes_again(layout: Layout) -> None:

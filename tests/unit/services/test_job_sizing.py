@@ -24,7 +24,7 @@ def boards(make_spec: MakeSpec) -> ClusterSpec:
 @pytest.fixture
 def emulated(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> ClusterSpec:
     """The same as emulated nodes of a machine with two cores."""
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("boardcluster.services.job_sizing.available_cores", lambda: 2)
     return make_spec(workers=4, memory_mib=4096, cores=4)
 
 

@@ -331,6 +331,22 @@ def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -
     assert live.layout.storage == "data-2w"
 
 
+def test_who_only_looks_fetches_and_locks_nothing_and_sees_any_variant(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = machine.up(form(2)).state
+    monkeypatch.setattr(operation, "_layout", lambda *_: pytest.fail("engines were looked for"))
+    cache = machine.home / "another-cache"
+
+    live = operation.look_at_cluster(machine.home, cache=cache)
+
+    assert live.state == state
+    assert len(live.spec.workers) == 2
+    assert live.layout.folder(live.spec.master, "tmp") == f"{state.nodes[0].folder}/tmp"
+    assert set(live.remotes) == {"master", "worker1", "worker2"}
+    assert not cache.exists()
+
+
 def test_after_up_everybody_attaches_again(machine: Machine) -> None:
     machine.up(form(2))
     machine.up()

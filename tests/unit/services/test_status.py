@@ -307,6 +307,16 @@ def test_only_a_link_of_this_machine_makes_pages_open_here(link: str, emulated: 
     assert emulated.see().browsable is bool(link)
 
 
+def test_dilated_masters_have_longer_to_answer(emulated: Watched) -> None:
+    emulated.save(dilation=4.0)
+    emulated.tell(master=True, worker1=True, worker2=True)
+    emulated.tell_health()
+
+    assert emulated.see().phase == "up"
+    *_, request = emulated.remotes["master"].requests
+    assert {item["timeout"] for item in request["requests"]} == {20.0}
+
+
 def test_a_daemon_that_a_board_started_again_is_shown_as_it_runs_now(
     boards: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

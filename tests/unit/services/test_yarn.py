@@ -337,6 +337,17 @@ def test_a_job_that_the_history_never_has_is_a_remote_error(
         job_history(layout, remote, "application_1_0001")
 
 
+def test_a_document_that_does_not_come_is_named_and_not_one_that_came(
+    layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(yarn, "_HISTORY_WAIT_SECONDS", 0.0)
+    late = {"status": 0, "body": "TimeoutError: timed out", "location": None}
+    remote.tell_node_agent("http", [*ok(JOB), late, *ok(COUNTERS), *ok(ATTEMPTS)])
+
+    with pytest.raises(RemoteError, match=r"\(status 0\): TimeoutError: timed out"):
+        job_history(layout, remote, "application_1_0001")
+
+
 def test_dilated_daemons_have_longer_to_answer(layout: Layout, remote: FakeRemote) -> None:
     slow = replace(layout, dilation=3.0)
     remote.tell_node_agent("http", history())

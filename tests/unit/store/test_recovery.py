@@ -87,6 +87,31 @@ def test_an_unusable_file_is_left_out_named_and_kept(
         assert store.summary(campaign.id).planned == len(trials)
 
 
+@pytest.mark.parametrize("places", [(1, 0), (1, 1 << 70)], ids=["twice", "too large"])
+def test_a_campaigns_file_that_cannot_be_used_does_not_cost_the_others(
+    *,
+    tmp_path: Path,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+    caplog: pytest.LogCaptureFixture,
+    places: tuple[int, int],
+) -> None:
+    _fill(tmp_path, campaign, trials, fingerprint, measurement)
+    path = campaign_path(tmp_path, campaign.id)
+    document = json.loads(path.read_text())
+    place, wrong = places
+    document["record"]["trials"][place]["position"] = wrong
+    path.write_text(json.dumps(document))
+    with caplog.at_level(logging.WARNING):
+        assert rebuild(tmp_path) == 4
+    assert f"left out: {path}" in caplog.text
+    with Store.open(tmp_path) as store:
+        assert store.campaigns() == (campaign,)
+        assert store.trials(campaign.id) == trials[:3]
+
+
 def test_attempts_survive_the_loss_of_their_campaigns_file(
     tmp_path: Path,
     campaign: Campaign,

@@ -80,6 +80,17 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [TELEMETRY_NAME]
 
 
+def test_a_number_that_no_sample_can_be_is_unknown(tmp_path: Path) -> None:
+    values = [2.0**40, 2.0**63, -1e30, math.inf, NAN]
+    node = make_samples("pi0", seconds=np.arange(5.0), columns={"disk_read_bytes/sda": values})
+    write_telemetry(tmp_path, make_telemetry(node, duration_seconds=5.0))
+    found = read_telemetry(tmp_path)
+    assert found is not None
+    np.testing.assert_equal(
+        found.nodes[0].columns["disk_read_bytes/sda"], [2.0**40, NAN, NAN, NAN, NAN]
+    )
+
+
 def test_single_nodes_and_columns_are_read(tmp_path: Path) -> None:
     write_telemetry(tmp_path, GIVEN)
     found = read_telemetry(tmp_path, nodes=["pi0"], columns=["disk_read_bytes", "cpu_user_seconds"])

@@ -132,6 +132,25 @@ def test_a_nodes_clocks_are_compared_with_the_drivers(
     assert recorded.free_bytes["worker1"] == 7
 
 
+def test_what_is_fetched_of_a_node_never_looks_like_what_this_machines_agent_writes(
+    live: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    parsing = collector.parse_samples
+
+    def parse(text: str, **named: Any) -> Any:
+        seen.extend(path.name for path in tmp_path.glob("*telemetry-*"))
+        return parsing(text, **named)
+
+    monkeypatch.setattr(collector, "parse_samples", parse)
+    with recording(live, tmp_path, {}) as recorded:
+        pass
+    assert set(recorded.samples) == {*live.remotes, HOST}
+    assert ".telemetry-worker1.txt" in seen
+    assert not [name for name in seen if name.startswith("telemetry-")], "as in relay.py"
+    assert not list(tmp_path.glob("*telemetry-*"))
+
+
 def test_a_garbled_file_is_kept_for_people_to_look_at(
     live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

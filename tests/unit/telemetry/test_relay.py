@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,7 @@ import pytest
 from tests.waiting import wait_until
 
 from boardcluster.remote.base import StreamingRemote
-from boardcluster.remote.gate import streaming
+from boardcluster.remote.gate import Piped, streaming
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.node_rpc import node_program
 from boardcluster.telemetry import agent, relay, streams
@@ -110,6 +114,33 @@ def test_the_folder_of_runs_can_change(tmp_path: Path, heard: Heard) -> None:
         (tmp_path / "next").mkdir()
         (tmp_path / "next" / "telemetry-x.txt").write_text("7 8\n")
         found.look_in("here", str(tmp_path / "next"))
+        wait_until(lambda: "7 8" in heard.of("T"), "samples of the run")
+    finally:
+        found.close()
+
+
+def test_a_folder_that_is_named_while_a_relay_starts_is_looked_in(
+    tmp_path: Path, heard: Heard
+) -> None:
+    starting, named = threading.Event(), threading.Event()
+
+    class Slow(LocalRemote):
+        def streaming(
+            self, argv: Sequence[str], *, stdin: bytes = b""
+        ) -> AbstractContextManager[Piped]:
+            starting.set()
+            assert named.wait(10)
+            return super().streaming(argv, stdin=stdin)
+
+    (tmp_path / "next").mkdir()
+    (tmp_path / "next" / "telemetry-x.txt").write_text("7 8\n")
+    asked = order(tmp_path)
+    slow = replace(asked, target=replace(asked.target, remote=Slow("here")))
+    found = listening(slow, heard)
+    try:
+        assert starting.wait(10)
+        found.look_in("here", str(tmp_path / "next"))
+        named.set()
         wait_until(lambda: "7 8" in heard.of("T"), "samples of the run")
     finally:
         found.close()

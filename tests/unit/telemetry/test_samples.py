@@ -109,6 +109,10 @@ def test_a_last_line_that_was_cut_is_left_out() -> None:
         (lines(head={"interval_seconds": None, "columns": []}), "line 1"),
         ("\x00\x00\n", "line 1"),
         (lines(row(100, "1 1 1"), "# make"), "line 3"),
+        (lines(row(100, f"1 {10**400} 1")), "line 2"),
+        (lines(row(100, "1 1 1"), f"{10**30} 1 1 1 1"), "line 3"),
+        (lines(row(100, "1 1 1"), "1 -1 1 1 1"), "line 3"),
+        (lines(head={"interval_seconds": 10**400, "columns": []}), "line 1"),
     ],
 )
 def test_damage_is_named_with_its_line(text: str, words: str) -> None:

@@ -56,6 +56,15 @@ def test_rates_are_of_the_time_between_samples() -> None:
     assert found.busy_share == pytest.approx(0.75 / 4)
 
 
+def test_bytes_of_a_vlan_are_counted_once() -> None:
+    found = node()
+    names = ("eth0", "eth0.10")
+    found.feed(head([(f"net_received_bytes/{name}", "c", 1) for name in names]))
+    found.feed(line(0, 0, 0))
+    found.feed(line(1, 3000, 2900))
+    assert found.now["received"] == pytest.approx(3000)
+
+
 def test_what_is_read_rarely_holds_and_is_then_forgotten() -> None:
     found = node()
     found.feed(line(0, 0, 0, 0, 0, 0, 0, 5120, 45000))

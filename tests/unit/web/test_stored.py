@@ -23,7 +23,7 @@ from tests.builders import (
     make_trial,
     store_run,
 )
-from tests.unit.web.asking import ask
+from tests.unit.web.asking import HOST, ORIGIN, ask
 
 from boardcluster.cluster.state import save_state
 from boardcluster.errors import EmptySelectionError, RunError, UsageError
@@ -269,6 +269,25 @@ def test_wrong_questions_get_an_error_in_words(home: Path, path: str, status: in
     assert ask(guarded(home), path).status == status
 
 
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "../store.sqlite"])
+def test_a_page_that_no_report_has_is_said(home: Path, name: str) -> None:
+    shown = board(home)
+    (shown.reports.folder / "report.html").write_text("<p>")
+    answer = ask(build_app(shown), f"/report/{name}")
+    assert answer.status == 404
+    assert answer.json()["error"].startswith("the report has no page")
+
+
+def test_a_form_that_is_too_long_is_refused_in_words(home: Path) -> None:
+    token = "the-token"
+    app = Guard(build_app(board(home)), allowed_hosts("127.0.0.1", 8470), token=token)
+    headers = {"host": HOST, "origin": ORIGIN, "content-type": "application/json"}
+    headers["authorization"] = f"Bearer {token}"
+    long = b'"' + b"x" * 100_000 + b'"'
+    answer = ask(app, "/api/plan", method="POST", headers=list(headers.items()), body=long)
+    assert (answer.status, answer.json()["error"]) == (400, "the form is too long, or broke off")
+
+
 def test_an_empty_store_is_an_empty_table(tmp_path: Path) -> None:
     answer = ask(guarded(tmp_path), "/api/runs")
     assert answer.status == 200
@@ -314,6 +333,22 @@ def test_a_damaged_store_is_said(tmp_path: Path) -> None:
     answer = ask(guarded(tmp_path), "/api/runs")
     assert answer.status == 500
     assert "store.sqlite" in answer.json()["error"]
+
+
+def test_damaged_samples_cost_their_curves_and_nothing_else_of_a_run(home: Path) -> None:
+    name = run_name(home)
+    [samples] = home.glob("attempts/*/*/telemetry.npz")
+    samples.write_bytes(b"no archive")
+    app = guarded(home)
+    answer = ask(app, f"/api/run?name={name}")
+    assert answer.status == 200
+    run = answer.json()
+    assert run["seconds"] == 100.0
+    assert run["remarks"][0] == HOSTILE
+    assert "its samples cannot be shown: damaged" in run["remarks"][1]
+    assert "duration_seconds" not in run
+    assert ask(app, f"/api/published?name={name}").status == 200
+    assert ask(app, f"/api/curves?name={name}").status == 500
 
 
 def test_a_form_that_is_nested_too_deeply_is_refused(home: Path) -> None:

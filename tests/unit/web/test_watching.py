@@ -142,6 +142,50 @@ def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:
     assert job["engine"]["nodes"] == {"worker1": 0, "worker2": 1}
 
 
+def test_the_job_of_a_driver_that_was_killed_runs_no_more(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        campaign = make_campaign()
+        trial = make_trial(campaign_id=campaign.id)
+        store.add_campaign(campaign, [trial])
+        store.begin_attempt(trial.id, make_fingerprint(), "2026-11-23T18:03:00+00:00")
+    watch = ClusterWatch(tmp_path, tmp_path)
+    with driver_lock(tmp_path, doing="run"):
+        watch.look()
+        assert watch.job() is not None
+    watch.look()
+    assert watch.job() is None, "the store is as it was: nobody could write that it ended"
+
+
+def test_a_state_that_cannot_be_read_is_told_and_the_store_is_looked_at(tmp_path: Path) -> None:
+    told: dict[str, str] = {}
+    watch = ClusterWatch(tmp_path, tmp_path, tell=told.__setitem__)
+    watch.look()
+    (tmp_path / "state.json").write_text("{")
+    with Store.open(tmp_path) as store:
+        campaign = make_campaign()
+        store.add_campaign(campaign, [make_trial(campaign_id=campaign.id)])
+    watch.look()
+    state = json.loads(told["state"])
+    assert state["phase"] == "dead"
+    assert "state.json is damaged" in state["why"]
+    assert json.loads(told["campaign"])["campaign"] == campaign.id
+    (tmp_path / "state.json").unlink()
+    watch.look()
+    state = json.loads(told["state"])
+    assert (state["phase"], state["why"]) == ("down", "")
+
+
+def test_who_comes_takes_no_reading_from_those_who_listen(tmp_path: Path) -> None:
+    watch = watched(tmp_path, "one")
+    watch.take("one", "T", sample(0, 0))
+    watch.take("one", "T", sample(1, 50))
+    watch.nodes_text(only_changed=True)
+    watch.take("one", "X", "it cannot be reached")
+    json.loads(watch.hello())
+    rows = json.loads(watch.nodes_text(only_changed=True))["nodes"]
+    assert rows["one"][1] is None, "the others would show its last reading for ever"
+
+
 def test_a_listener_that_does_not_read_is_dropped_and_others_go_on(tmp_path: Path) -> None:
     watch = watched(tmp_path)
     board = Dashboard(watch, StoredRuns(tmp_path), Reports(tmp_path))

@@ -6,7 +6,7 @@ are spread evenly over the time since the value before was known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +15,8 @@ from boardcluster.analysis.bottleneck.model import Array
 from boardcluster.analysis.telemetry import (
     COLUMNS,
     GAP_INTERVALS,
-    VIRTUAL_INTERFACES,
     base_name,
+    own_interfaces,
 )
 from boardcluster.analysis.trust.window import Flags, Window
 from boardcluster.records import Telemetry
@@ -93,7 +93,7 @@ def readings_of(telemetry: Telemetry) -> tuple[NodeReading, ...]:
         return ()
     windows = []
     for node in telemetry.nodes:
-        needed = {name: row for name, row in node.columns.items() if _is_needed(name)}
+        needed = _needed(node.columns)
         windows.append(
             Window.of(
                 replace(node, columns=needed),
@@ -110,10 +110,16 @@ def readings_of(telemetry: Telemetry) -> tuple[NodeReading, ...]:
     return tuple(_reading(window, edges) for window in windows)
 
 
-def _is_needed(name: str) -> bool:
-    base, _, member = name.partition("/")
-    virtual = base.startswith(("net_", "link_")) and member.startswith(VIRTUAL_INTERFACES)
-    return base in _NEEDED and not virtual
+def _needed(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the columns that are read; of a network those of its own interfaces."""
+    parts = {name: name.partition("/") for name in columns}
+    linked = {name for name, (base, _, _) in parts.items() if base.startswith(("net_", "link_"))}
+    own = own_interfaces({parts[name][2] for name in linked})
+    return {
+        name: row
+        for name, row in columns.items()
+        if parts[name][0] in _NEEDED and (name not in linked or parts[name][2] in own)
+    }
 
 
 def _reading(window: Window, edges: Array) -> NodeReading:

@@ -8,13 +8,13 @@ counts is the CPU time that was spent, so that other programs on this machine do
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from boardcluster.cluster.cores import available_cores
 from boardcluster.cluster.limits.cgroups import find_cgroups, joining
 from boardcluster.cluster.limits.disks import held_bytes
 from boardcluster.cluster.state import IDENTITY_VARIABLE
@@ -58,7 +58,7 @@ def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> H
             "the program sysbench is missing: without it this machine's speed cannot be measured",
             hint="install it: sudo apt install sysbench",
         )
-    cores = len(os.sched_getaffinity(0))
+    cores = available_cores()
     share = 1 - IDLE_HEADROOM
     groups = find_cgroups(identity)
     groups.sweep(_GROUP)

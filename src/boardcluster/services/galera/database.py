@@ -210,7 +210,9 @@ def _configure(live: LiveCluster, marked: tuple[str, ...], tag: str) -> None:
 
     def one(node: NodeSpec) -> None:
         remote, folder = live.remotes[node.name], database_folder(live.layout, node)
-        remote.run(["rm", "-rf", folder])
+        remote.run(
+            ["rm", "-rf", folder], timeout_seconds=_DELETE_SECONDS * live.layout.dilation
+        )
         remote.run(["mkdir", "-p", f"{folder}/data", f"{folder}/temporary"])
         texts: dict[str, str] = {}
         if node in live.spec.workers:
@@ -278,7 +280,11 @@ def _start_first(live: LiveCluster, marked: tuple[str, ...]) -> None:
     password = secrets.token_hex(16)
     setup = _SETUP.format(database=DATABASE, proof=_proof_of(password))
     inside = 'cd "$0" && exec mariadb --no-defaults --socket=mariadb.sock'
-    remote.run([*marked, "sh", "-c", inside, f"{folder}/data"], stdin=setup.encode())
+    remote.run(
+        [*marked, "sh", "-c", inside, f"{folder}/data"],
+        stdin=setup.encode(),
+        timeout_seconds=_MAKE_SECONDS * layout.dilation,
+    )
     master = live.spec.master
     sysbench, client = render_client(user=DATABASE, password=password)
     texts = {SYSBENCH_FILE: sysbench, CLIENT_FILE: client}

@@ -161,21 +161,30 @@ def have_linpack(
         place.parent.mkdir(parents=True, exist_ok=True)
     # Several nodes of a kind may ask at once: one builds and measures, the others then read.
     with hold_lock(place.with_name(f".{key}.lock"), purpose="building HPL"):
-        if not (place / _FACTS).is_file():
+        facts = _facts(place)
+        if facts is None:
             here = LocalRemote("this machine")
             if _look(here).kind == seen.kind:
-                _build(here, seen.machine, place, _new_folder(place.parent), tell)
+                facts = _build(here, seen.machine, place, _new_folder(place.parent), tell)
             else:
                 work = f"{folder}/linpack-{secrets.token_hex(4)}"
-                _build(remote, seen.machine, place, work, tell)
+                facts = _build(remote, seen.machine, place, work, tell)
         there = str(place)
         if not (_sees(remote, place) if shared is None else shared):
             there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
             _copy(remote, place, there, key, tell)
-        facts = json.loads((place / _FACTS).read_text())
         asked, named = _kernels(remote, seen, there, place, tell)
     words = f"{facts['blas']}, kernels for {named}, asked for by name"
     return Linpack(folder=there, blas=words, kernels=asked, key=key)
+
+
+def _facts(place: Path) -> dict[str, str] | None:
+    """Return what is known of the programs in a folder of the cache; None if they are not whole."""
+    try:
+        found: object = json.loads((place / _FACTS).read_text())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "blas" in found else None
 
 
 def is_built(cache: Path) -> bool:
@@ -347,8 +356,14 @@ def _new_folder(parent: Path) -> str:
 # Building
 
 
-def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) -> None:
-    """Build in a folder of the builder's, and move the result to its place in the cache."""
+def _build(
+    builder: Remote, machine: str, place: Path, work: str, tell: Tell
+) -> dict[str, str]:
+    """Build in a folder of the builder's, and move the result to its place in the cache.
+
+    Returns:
+        What is known of it.
+    """
     known = read_lock().machines
     if machine not in known:
         raise HostError(
@@ -361,12 +376,11 @@ def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) ->
         partial = place.with_name(f".partial-{secrets.token_hex(4)}")
         builder.get(f"{work}/bundle", partial)
         (partial / _FACTS).write_text(json.dumps(facts, indent=1))
-        if place.exists():  # another driver was faster
-            shutil.rmtree(partial)
-        else:
-            partial.rename(place)
+        shutil.rmtree(place, ignore_errors=True)  # what a loss of power left of an earlier one
+        partial.rename(place)
     finally:
         builder.run(["rm", "-rf", work], check=False)
+    return facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -57,7 +56,7 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> Groups:
     made = Groups()
     monkeypatch.setattr(host, "find_cgroups", lambda _: made)
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/sysbench")
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    monkeypatch.setattr(host, "available_cores", lambda: 4)
     return made
 
 

@@ -80,6 +80,23 @@ def test_what_says_if_a_server_is_in_step_knows_how_slow_its_node_is(live: LiveC
     assert database._checker(slow, slow.spec.workers[0], ())[-1] == "12.5"
 
 
+def test_first_statements_may_take_as_much_longer_as_nodes_are_slower(
+    live: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = replace(live, layout=replace(live.layout, dilation=12.5))
+    patience: list[float] = []
+
+    def run(*_: object, timeout_seconds: float = 60.0, **__: object) -> None:
+        patience.append(timeout_seconds)
+
+    for name in ("_start", "_await", "write_files"):
+        monkeypatch.setattr(database, name, lambda *_, **__: None)
+    monkeypatch.setattr(looked_at(slow, "worker1"), "run", run)
+    database._start_first(slow, ("env",))
+
+    assert patience == [1500.0, 1500.0]
+
+
 def begun(live: LiveCluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Have a database begin at once, of which something stays; return the tags that were ended."""
     for name in (

@@ -181,6 +181,22 @@ def test_a_copy_that_broke_off_is_made_again(here: Machine, tmp_path: Path) -> N
     assert moved[3:] == (f"{folder}.partial", folder)
 
 
+@pytest.mark.parametrize("left", ["", "{", "{}", "7", None])
+def test_what_a_loss_of_power_left_is_built_again(
+    left: str | None, here: Machine, tmp_path: Path
+) -> None:
+    first = have(Machine("worker1"), tmp_path)
+    facts = built_folder(tmp_path) / "linpack.json"
+    if left is None:
+        facts.unlink()
+    else:
+        facts.write_text(left)
+    here.ran.clear()
+    assert have(Machine("worker1"), tmp_path) == first
+    assert any(argv[0] == "gcc" for argv in here.ran)
+    assert json.loads(facts.read_text())["blas"].startswith("OpenBLAS")
+
+
 def test_boards_of_another_kind_build_it_once_themselves(here: Machine, tmp_path: Path) -> None:
     first, second = Machine("pi1", PI), Machine("pi2", PI)
     found = have(first, tmp_path)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from boardcluster.cluster.cores import available_cores
 from boardcluster.cluster.nodes import Wish
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
@@ -48,7 +47,7 @@ def propose_local(wish: Wish) -> ClusterSpec:
     node = NodeSpec(
         name=LOOPBACK_NAME,
         roles=frozenset({Role.MASTER, Role.WORKER}),
-        cores=min(wish.cores, len(os.sched_getaffinity(0))),  # a container may have fewer
+        cores=min(wish.cores, available_cores()),
         memory_bytes=memory_bytes // _MEMORY_STEP_BYTES * _MEMORY_STEP_BYTES,
         address=LOOPBACK_ADDRESS,
     )

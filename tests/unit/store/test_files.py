@@ -1,0 +1,22 @@
+"""A file is what it was or what it is to be, and nothing is left beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boardcluster.store import replacing
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, ValueError])
+def test_whatever_ends_a_write_leaves_the_former_file_alone(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    path = tmp_path / "telemetry.npz"
+    path.write_text("former")
+    with pytest.raises(error), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert path.read_text() == "former"
+    assert list(tmp_path.iterdir()) == [path]
