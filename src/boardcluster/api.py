@@ -808,6 +808,7 @@ def compare(
         UsageError: a side cannot be read, or there is no such thing; the nearest is offered.
         ClusterError: there is no such cluster.
         EmptySelectionError: a side has no run that counts, or they have no cell in common.
+        CapacityError: the disk cannot hold the records of a bundle.
     """
     with tempfile.TemporaryDirectory(prefix="boardcluster-compare-") as folder:
         return Comparison(
@@ -920,6 +921,7 @@ def recompute(bundle: AnyPath) -> RecomputedReport:
 
     Raises:
         InputError: it is no bundle, of a newer version, or was changed.
+        CapacityError: the disk cannot hold what is unpacked.
         StoreError: a record in it cannot be used.
     """
     return recompute_report(Path(bundle), changes_work=changes_work)
