@@ -675,6 +675,7 @@ def predict(
             workload, size, takes_input=found.input_kind is not InputKind.NOTHING
         ),
         workers=workers,
+        workers_least=found.workers_least,
         board=board,
         medium=medium,
         replication=replication,

@@ -64,6 +64,7 @@ def one(
         engine=chosen,
         size_bytes=size_bytes,
         workers=hardware.workers,
+        workers_least=1 if found is None else found.workers_least,
         board=hardware.board,
         medium=hardware.medium,
         replication=job.replication,

@@ -90,14 +90,10 @@ def predict_question(
     """
     question = replace(question, parameters={**(defaults or {}), **question.parameters})
     if question.engine is Engine.MPI:
-        from boardcluster.plan.message_passing import (  # noqa: PLC0415  other models
-            answer_hpl,
-            answer_netpipe,
-        )
+        from boardcluster.plan.message_passing import answer_mpi  # noqa: PLC0415  other models
 
         runs = _recent(question, archive, searches)
-        answer = answer_hpl if question.workload == "hpl" else answer_netpipe
-        return answer(question, runs, _rates(question, archive, nodes)[0])
+        return answer_mpi(question, runs, _rates(question, archive, nodes)[0])
     model = model_for(
         [question],
         archive,

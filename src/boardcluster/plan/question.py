@@ -32,6 +32,8 @@ class Question:
     """Every worker's medium: a name of the catalog, or the path of a TOML file."""
     replication: int = 3
     """Copies of each HDFS block."""
+    workers_least: int = 1
+    """Fewest workers that the workload runs on: a run on fewer is not advised."""
     link_bits_per_second: float = 1e9
     """What a worker's link can carry in each direction."""
     slots: int = 0

@@ -98,6 +98,14 @@ def test_a_board_has_the_link_that_the_catalog_says(tmp_path: Path) -> None:
         ),
         (["wordcount", "--engine", "spark", "--size", "2GB"], "there is no cluster here"),
         (
+            ["netpipe", "--board", "rpi-3b", "--workers", "1"],
+            "netpipe needs at least 2 workers, not 1",
+        ),
+        (
+            ["oltp", "--board", "rpi-3b", "--workers", "2"],
+            "oltp needs at least 3 workers, not 2",
+        ),
+        (
             ["pi", "--engine", "spark", *BOARDS[:2], *BOARDS[4:], "--medium", "samsung-ufs"],
             'did you mean "samsung-ufs-256gb"',
         ),

@@ -417,3 +417,31 @@ def test_netpipe_is_latency_and_bandwidth() -> None:
     peak = 8 * 4 * 2**20 / (100e-6 + 8 * 4 * 2**20 / 900e6) / 1e6
     assert found.figures["throughput_megabits_per_second"].median == pytest.approx(peak, rel=0.001)
     assert ask(Archive([]), asked).figures is None
+
+
+def test_a_run_on_fewer_workers_than_the_workload_needs_is_not_advised() -> None:
+    """NetPIPE refuses one worker, and the database fewer than three."""
+    messages = replace(ASKED, workload="netpipe", engine=Engine.MPI, size_bytes=0, workers_least=2)
+    advised = ask(Archive([]), messages).run_next
+    assert advised
+    assert advised.workers == 2
+    database = replace(ASKED, workload="oltp", engine=Engine.GALERA, size_bytes=0, workers_least=3)
+    advised = ask(Archive([]), database).run_next
+    assert advised
+    assert advised.workers == 3
+    known = runs(
+        lambda _, workers: 20 + 60 / workers,
+        [(0, 3), (0, 5)],
+        workload="oltp",
+        engine=Engine.GALERA,
+    )
+    found = ask(Archive(known), replace(database, workers=5, slots=4))
+    assert [row.reason for row in found.unknown] == [UnknownReason.SLOTS]
+    assert found.run_next
+    assert found.run_next.workers >= 3
+
+
+def test_a_workload_of_mpi_without_a_model_is_not_taken_for_another() -> None:
+    found = ask(Archive([]), replace(ASKED, workload="other", engine=Engine.MPI, size_bytes=0))
+    assert found.unknown[0].words == "there is no model of other"
+    assert found.run_next is None
