@@ -41,8 +41,10 @@ _UNRATED = "hardware without a rating of 7-zip or an HDFS write probe, which com
 class RunArchive(Protocol):
     """What is read of a store."""
 
-    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
-        """The newest ok runs of a workload on an engine."""
+    def recent(
+        self, workload: str, engine: str, *, most: int, without: Collection[str] = ()
+    ) -> tuple[Result, ...]:
+        """The newest ok runs of a workload on an engine, without those of some campaigns."""
         ...
 
     def probe_runs(self, *, node: str = "", probe: str = "") -> tuple[ProbeRun, ...]:
@@ -93,7 +95,7 @@ def predict_question(
         from boardcluster.plan.message_passing import answer_mpi  # noqa: PLC0415  other models
 
         runs = _recent(question, archive, searches)
-        return answer_mpi(question, runs, _rates(question, archive, nodes)[0])
+        return answer_mpi(question, runs, _rates(question, archive, nodes, searches)[0])
     model = model_for(
         [question],
         archive,
@@ -122,7 +124,7 @@ def model_for(
 
     Of each workload and engine one group of runs is learned from, that of the first question.
     """
-    board, medium = _rates(questions[0], archive, nodes)
+    board, medium = _rates(questions[0], archive, nodes, searches)
     boards: dict[str, BoardRates] = {board.name: board}
     media: dict[str, MediumRates] = {medium.name: medium}
     own: dict[tuple[str, Engine], tuple[RunObservation, ...]] = {}
@@ -151,9 +153,11 @@ def model_for(
             words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
         for run in runs:
             if run.board not in boards:
-                boards[run.board] = _rates(replace(question, board=run.board), archive, nodes)[0]
+                other = replace(question, board=run.board)
+                boards[run.board] = _rates(other, archive, nodes, searches)[0]
             if run.medium not in media:
-                media[run.medium] = _rates(replace(question, medium=run.medium), archive, nodes)[1]
+                other = replace(question, medium=run.medium)
+                media[run.medium] = _rates(other, archive, nodes, searches)[1]
         usable = tuple(
             run
             for run in runs
@@ -210,8 +214,9 @@ def _recent(
 ) -> tuple[Result, ...]:
     if archive is None:
         return ()
-    found = archive.recent(question.workload, question.engine, most=RUNS_MOST)
-    return tuple(row for row in found if row.trial.campaign_id not in searches)
+    return archive.recent(
+        question.workload, question.engine, most=RUNS_MOST, without=searches
+    )
 
 
 def _comparable(one: BoardRates, other: BoardRates) -> bool:
@@ -223,13 +228,20 @@ def _alike(one: MediumRates, other: MediumRates) -> bool:
 
 
 def _rates(
-    question: Question, archive: RunArchive | None, nodes: OwnNodes | None
+    question: Question,
+    archive: RunArchive | None,
+    nodes: OwnNodes | None,
+    searches: Collection[str],
 ) -> tuple[BoardRates, MediumRates]:
     """Return what is known of a question's hardware."""
     if OWN_HARDWARE not in {question.board, question.medium}:
         return board_rates(question.board), medium_rates(question.medium)
     probes = archive.probe_runs(probe="seven-zip") if archive else ()
-    writes = archive.recent("dfsio", Engine.MAPREDUCE, most=RUNS_MOST) if archive else ()
+    writes = (
+        archive.recent("dfsio", Engine.MAPREDUCE, most=RUNS_MOST, without=searches)
+        if archive
+        else ()
+    )
     own_board, own_medium = own_hardware(
         own_rates(probes, writes),
         memory_bytes=nodes.memory_bytes if nodes else 0,

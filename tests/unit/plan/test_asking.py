@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tests.builders import (
     make_result,
 )
 
-from boardcluster.plan.asking import OwnNodes, model_for, predict_question
+from boardcluster.plan.asking import RUNS_MOST, OwnNodes, model_for, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE, board_rates
 from boardcluster.plan.own_runs import conditions_of
 from boardcluster.plan.power import load_of, worker_watts
@@ -56,9 +56,14 @@ class Archive:
         self.runs = runs
         self.probes = probes
 
-    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
+    def recent(
+        self, workload: str, engine: str, *, most: int, without: Collection[str] = ()
+    ) -> tuple[Result, ...]:
         found = [
-            row for row in self.runs if (row.trial.workload, row.trial.engine) == (workload, engine)
+            row
+            for row in self.runs
+            if (row.trial.workload, row.trial.engine) == (workload, engine)
+            and row.trial.campaign_id not in without
         ]
         return tuple(found[:most])
 
@@ -228,6 +233,26 @@ def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
     searched = runs(lambda *_: 900.0, [(1, 1)], campaign_id="tune-1", position=3)
     found = ask(Archive([*bad, *searched]), searches={"tune-1"})
     assert found.seconds is None
+
+
+def test_a_long_search_does_not_push_out_own_runs() -> None:
+    """Only so many of the newest runs are read, and a search may make more."""
+    mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2)])
+    search = {"campaign_id": "tune-1"}
+    searched = runs(lambda *_: 900.0, [(1, 1)] * RUNS_MOST, position=9, **search)
+    written = make_result(
+        60.0,
+        workload="dfsio",
+        engine=Engine.MAPREDUCE,
+        position=3,
+        figures={"write_throughput_mebibytes_per_second": 1.0},
+        **search,
+    )
+    found = ask(Archive([written, *searched, *mine]), searches={"tune-1"})
+    assert found.provenance[0] == "2 own runs"
+    elsewhere = replace(ASKED, board="rpi-5b-8gb-2400mhz")
+    asked = ask(Archive([written, *mine]), elsewhere, searches={"tune-1"})
+    assert "no HDFS write probe" in asked.unknown[0].words
 
 
 def test_of_a_farm_of_servers_more_servers_shorten_a_part() -> None:
