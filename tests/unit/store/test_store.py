@@ -516,10 +516,10 @@ def test_typical_seconds_are_means_of_measured_ok_runs(
 def test_of_the_newest_runs_those_of_other_campaigns_take_no_place(
     store: Store, campaign: Campaign, trials: tuple[Trial, ...], measurement: Measurement
 ) -> None:
-    search = replace(campaign, id="20260901-000000")
-    searched = replace(trials[0], id="searched", campaign_id=search.id, warm_up=False, position=0)
-    store.add_campaign(search, [searched])
     first, second = [row for row in trials if row.engine == "spark" and not row.warm_up]
+    search = replace(campaign, id="20260901-000000")
+    searched = replace(first, id="searched", campaign_id=search.id, position=0)
+    store.add_campaign(search, [searched])
     for trial, moment in ((first, "01"), (second, "02"), (searched, "03")):
         store_run(store, trial, measurement, started_utc=f"2026-08-01T12:00:{moment}+00:00")
 
