@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,9 +26,29 @@ if TYPE_CHECKING:
     from boardcluster.queries.backtests import Backtests
     from boardcluster.workloads.base import Workload
 
-__all__ = ["backtests", "campaign", "one"]
+__all__ = ["backtests", "campaign", "one", "refuse_options"]
 
 _PROGRAM = "submit"
+_OPTIONS = {"parameters": "--set"}
+"""Fields with an option of another name."""
+
+
+def refuse_options(
+    *groups: JobOptions | HardwareOptions | LearningOptions, because: str
+) -> None:
+    """Refuse the options of one run where no single run is asked about.
+
+    Raises:
+        UsageError: names those that were given.
+    """
+    from boardcluster.campaign.request import refuse_given  # noqa: PLC0415  slow to load
+
+    given = {
+        _OPTIONS.get(row.name, f"--{row.name}"): getattr(group, row.name) or None
+        for group in groups
+        for row in fields(group)
+    }
+    refuse_given(given, because=because, hint="leave them out")
 
 
 def _spec(home: Path) -> ClusterSpec | None:
@@ -54,6 +74,10 @@ def one(
         UsageError: an option is wrong or missing.
     """
     found = _workload(workload)
+    if found is not None and job.program:
+        raise UsageError(
+            f"--program can only be used with {_PROGRAM}, not with {workload}", hint="leave it out"
+        )
     engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
     size_bytes = _size(workload, job.size, found)

@@ -85,6 +85,13 @@ def test_a_board_has_the_link_that_the_catalog_says(tmp_path: Path) -> None:
     [
         ([], "predict needs a workload"),
         (["wordcount", "--backtest"], "--backtest takes no workload"),
+        (["--backtest", "--tainted"], "--tainted cannot be used with --backtest"),
+        (
+            ["counts.toml", *BOARDS, "--set", "maps=3"],
+            "--set, --workers, --board, --medium cannot be used with a campaign file",
+        ),
+        (["counts.toml", "--profile", "default"], "--profile cannot be used with a campaign"),
+        (["pi", "--engine", "spark", "--program", "app.py", *BOARDS], "--program can only be used"),
         (["wordcount", "--size", "2GB", *BOARDS], "wordcount runs on"),
         (["wordcount", "--engine", "mpi", "--size", "2GB", *BOARDS], "does not run on mpi"),
         (["wordcount", "--engine", "spark", "--size", "2", *BOARDS], "--size: '2' has no unit"),
