@@ -285,6 +285,17 @@ def test_an_own_program_needs_two_numbers_of_workers() -> None:
     assert other.seconds is None
 
 
+def test_runs_of_a_node_alone_say_nothing_of_slow_links() -> None:
+    def law(size: float, workers: float) -> float:
+        return 30 + 20 * size / workers
+
+    alone = runs(law, [(1, 1)], setup=make_fingerprint(link_bits_per_second=0))
+    several = runs(law, [(1, 2), (2, 2)], position=1)
+    slow = replace(ASKED, link_bits_per_second=1e8)
+    found = ask(Archive([*alone, *several]), slow)
+    assert [row.reason for row in found.unknown] == [UnknownReason.RESOURCE]
+
+
 def test_own_nodes_are_compared_with_others_only_by_their_probes() -> None:
     mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2), (2, 2)])
     boards = replace(ASKED, board="rpi-5b-8gb-2400mhz", medium="samsung-ufs-256gb")
