@@ -324,9 +324,10 @@ def _found_record(
             hint="continue with --continue, or start a new one with --new",
         )
     if latest.end is None and latest.request.cluster_sha256 != request.cluster_sha256:
+        program = ", the program" if request.is_program else ""
         raise UsageError(
-            f"tuning {latest.request.id} cannot continue: the cluster, its profile or the space of "
-            "settings has changed",
+            f"tuning {latest.request.id} cannot continue: the cluster, its profile{program} or the "
+            "space of settings has changed",
             hint="start a new one with --new",
         )
     for name, given, begun in (
@@ -376,10 +377,12 @@ class _Life:
         """Make the runs of the search; return why it ended.
 
         Raises:
-            UsageError: the budget is too small for one proof.
+            UsageError: the budget is too small for one proof, or the text was edited.
             RunError: one run after the other failed.
         """
         record, planned = self._record, self._plan
+        if record.proof is None and BASE in record.candidates:
+            self._runs.require_same_input(record.candidates[BASE])
         record.add(Sitting(started_utc=now_utc(), budget_seconds=budget_seconds))
         self._rule_out(planned.ruled_out)
         if BASE not in record.candidates:

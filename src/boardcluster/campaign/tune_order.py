@@ -255,7 +255,7 @@ def _request(
         parameters=parameters,
         arguments=order.arguments,
         main=order.main,
-        cluster_sha256=_digest(declared, base),
+        cluster_sha256=_digest(declared, base, Path(order.target) if order.is_program else None),
         version=__version__,
     )
 
@@ -285,14 +285,17 @@ def _check_program_order(order: TuneOrder) -> None:
         )
 
 
-def _digest(declared: ClusterSpec, base: str) -> str:
-    """Digest what a tuning must find again to go on: cluster, profile and space."""
-    parts = [
+def _digest(declared: ClusterSpec, base: str, program: Path | None) -> str:
+    """Digest what a tuning must find again to go on: cluster, profile, space, and the program."""
+    parts: list[object] = [
         to_json(declared),
         own_profile_digests([base]),
         repr(read_space()),
         real_cores(declared),  # ranges and the sizing of jobs go by them
     ]
+    if program is not None:
+        with program.open("rb") as stream:
+            parts.append(hashlib.file_digest(stream, "sha256").hexdigest())
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

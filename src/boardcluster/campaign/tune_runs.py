@@ -109,6 +109,9 @@ class PairRun:
 class TuneRuns(Protocol):
     """Makes runs of candidates."""
 
+    def require_same_input(self, base: Candidate) -> None:
+        """Refuse to go on with another input than the first runs of the base had."""
+
     def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run a candidate once; a limit stops it."""
 
@@ -189,6 +192,18 @@ class WorkloadRuns:
         """Count a run of an earlier sitting."""
         key = (candidate, size_bytes)
         self._counts[key] = self._counts.get(key, 0) + 1
+
+    def require_same_input(self, base: Candidate) -> None:
+        """Refuse to go on with another text than the search began with.
+
+        Raises:
+            UsageError: it was edited.
+        """
+        store, request = self._tools.store, self._request
+        for campaign in store.campaigns():
+            if campaign.id == request.id:
+                whole = self.trial(base, request.size_bytes)
+                require_same_text(campaign, [whole], self._texts)
 
     def _spec(self, settings: Mapping[str, str], size_bytes: int, runs: int) -> CampaignSpec:
         request = self._request
@@ -376,6 +391,9 @@ class ProgramRuns:
         self._tools = tools
         self._request = request
         self._cwd = cwd
+
+    def require_same_input(self, base: Candidate) -> None:
+        """Accept it: nobody knows what a program reads, and the order's digest has the program."""
 
     def _submit(self, candidate: Candidate, limit_seconds: float | None) -> Attempt:
         request, tools = self._request, self._tools

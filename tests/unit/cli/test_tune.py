@@ -581,6 +581,22 @@ def test_a_changed_cluster_is_not_gone_on_with(tuned: Desk) -> None:
         tuned(*SMALL, "--continue")
 
 
+def test_an_edited_text_is_not_gone_on_with(tuned: Desk, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("one line\n" * 10)
+    words = ("tune", "wordcount", "--engine", "mapreduce", "--input", str(text), "--seed", "3")
+    with pytest.raises(UsageError, match="too small for one proof"):
+        tuned(*words, "--budget", "1min")
+    text.write_text("two line\n" * 10)
+    with pytest.raises(UsageError, match="is not the one that campaign .* began with"):
+        tuned(*words, "--budget", "1min", "--continue")
+    [record] = read_records(tuned.home)
+    assert len(record.sittings) == 1
+    text.write_text("one line\n" * 10)
+    with pytest.raises(UsageError, match="too small for one proof"):
+        tuned(*words, "--budget", "1min", "--continue")
+
+
 def test_a_program_of_ones_own_is_tuned_by_its_runs(
     tuned: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -627,6 +643,12 @@ def test_a_program_of_ones_own_is_tuned_by_its_runs(
     assert written["tuned"]["pairs"] >= 5
     with pytest.raises(UsageError, match="--size, --input and --set are for workloads"):
         tuned("tune", str(app), "--size", "1MB")
+    [record] = (tuned.home / "tunings").glob("*.jsonl")
+    lines = record.read_text().splitlines(keepends=True)
+    record.write_text("".join(line for line in lines if '"event": "end"' not in line))
+    app.write_text("print(2)\n")
+    with pytest.raises(UsageError, match="its profile, the program or the space of settings"):
+        tuned("tune", str(app), "--continue", "--", "in", "out-{run}")
     jar = tmp_path / "job.jar"
     jar.write_bytes(b"PK\x03\x04")
     with pytest.raises(UsageError, match="which engine is to run"):
