@@ -115,7 +115,7 @@ class TuningRequest:
     main: str = ""
     """Of the user's own program: its main class."""
     cluster_sha256: str = ""
-    """Digest of the cluster, of the space and of the user's own program, with which it can go on."""
+    """Digest of the cluster, the space and the user's own program, with which it can go on."""
     version: str = ""
     """Version of boardcluster that began it."""
 
