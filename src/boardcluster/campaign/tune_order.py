@@ -214,8 +214,18 @@ def _request(
         )
     if order.is_program:
         _check_program_order(order)
+    elif order.arguments or order.main:
+        raise UsageError(
+            f"{order.target} is a workload: arguments and --class are for programs of your own",
+            hint="leave them out; parameters of a workload are set with --set",
+        )
     engine = order.chosen_engine
     if order.is_program:
+        if order.main and engine is not Engine.SPARK:
+            raise UsageError(
+                "--class can only be used with Spark",
+                hint="for MapReduce give the main class first after `--`",
+            )
         check_program(UserProgram(engine=engine, path=Path(order.target), arguments=()))
     if order.objective is not Objective.TIME and not (declared.meters or declared.power_models):
         raise UsageError(

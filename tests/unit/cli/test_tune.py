@@ -411,6 +411,8 @@ def test_a_finished_tuning_is_shown_again_though_its_profile_is_there(
 def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_path: Path) -> None:
     campaign = tmp_path / "small.toml"
     campaign.write_text("[campaign]\n")
+    jar = tmp_path / "job.jar"
+    jar.write_bytes(b"PK\x03\x04")
     for words, expected in (
         (("wordcont",), "neither a workload nor a file; did you mean 'wordcount'"),
         ((str(campaign),), "campaign file"),
@@ -424,6 +426,9 @@ def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_p
         (("wordcount", "--resume"), "no such tuning"),
         (("wordcount", "--new", "--resume"), "contradict"),
         (("wordcount", "--set", "x"), "NAME=VALUE"),
+        (("wordcount", "--class", "my.Main"), "arguments and --class are for programs"),
+        (("wordcount", "--", "in"), "arguments and --class are for programs"),
+        ((str(jar), "--engine", "mapreduce", "--class", "my.Main"), "only be used with Spark"),
         (("wordcount", "--out", str(tmp_path / "none" / "p.toml")), "no folder"),
         (("wordcount", "--out", str(campaign)), "already exists"),
         (("wordcount", "--out", str(tmp_path / "profile")), "must end in .toml"),
