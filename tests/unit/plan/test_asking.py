@@ -20,7 +20,7 @@ from tests.builders import (
 
 from boardcluster.plan.asking import RUNS_MOST, OwnNodes, model_for, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE, board_rates
-from boardcluster.plan.own_runs import conditions_of
+from boardcluster.plan.own_runs import conditions_of, own_rates
 from boardcluster.plan.power import load_of, worker_watts
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
 from boardcluster.plan.question import Question
@@ -283,6 +283,24 @@ def test_an_own_program_needs_two_numbers_of_workers() -> None:
     assert two.seconds.median == pytest.approx(22, rel=0.05)
     other = ask(Archive(runs(law, cells, **program)), replace(asked, arguments=("app.py", "20")))
     assert other.seconds is None
+
+
+def test_media_are_compared_by_the_writes_nearest_to_ten_gigabytes() -> None:
+    """Most of a small write stays in the page cache."""
+    writes = [
+        make_result(
+            60.0,
+            workload="dfsio",
+            engine=Engine.MAPREDUCE,
+            position=30 + place,
+            size_bytes=int(size * GB),
+            figures={"write_throughput_mebibytes_per_second": rate},
+        )
+        for place, (size, rate) in enumerate([(0.1, 400.0), (0.1, 410.0), (0.2, 300.0), (8, 11.0)])
+    ]
+    assert own_rates([], writes).hdfs_write_mebibytes_per_second == 11.0
+    assert own_rates([], writes[:3]).hdfs_write_mebibytes_per_second == 300.0
+    assert own_rates([], []).hdfs_write_mebibytes_per_second is None
 
 
 def test_runs_of_a_node_alone_say_nothing_of_slow_links() -> None:
