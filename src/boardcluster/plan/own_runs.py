@@ -41,8 +41,6 @@ __all__ = [
 
 _WORK = re.compile(r"(^|: )(map|reduce after the last map|stage \d+.*)$")
 """Phases in which the input is worked on; the rest of a submission is start and end."""
-
-
 _WRITTEN = "write_throughput_mebibytes_per_second"
 
 
