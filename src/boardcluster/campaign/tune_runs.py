@@ -24,7 +24,7 @@ from boardcluster.campaign.submit import UserProgram, new_program_trial, submit_
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.variants import VariantSwitcher
-from boardcluster.errors import ClusterError, RunError
+from boardcluster.errors import ClusterError, RemoteError, RunError
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -50,6 +50,8 @@ from boardcluster.tuning.record import (
 __all__ = ["PairRun", "ProgramRuns", "TuneRun", "TuneRuns", "TuneTools", "WorkloadRuns", "value_of"]
 
 _LONGEST_SECONDS = 86_400.0
+_LOST = (ClusterError, RemoteError)
+"""What the driver raises where a node or daemon was lost, or no node can be asked."""
 _PROOF_TRIES = 3
 """A proof goes on so often after a node was lost."""
 
@@ -255,7 +257,7 @@ class WorkloadRuns:
             tools.cluster(trial)
             began = tools.clock()  # to bring the cluster up is no part of a run
             self._run_trials(self._request.id, [trial], watch, limit_seconds)
-        except ClusterError as error:
+        except _LOST as error:
             lost = error.message
             tools.cluster.look_again()
         took = tools.clock() - began
@@ -330,7 +332,7 @@ class WorkloadRuns:
                 break
             require_same_text(campaign, left, self._texts)
             watch = each_run(campaign, left, self._tools.follow)
-            with contextlib.suppress(ClusterError):
+            with contextlib.suppress(*_LOST):
                 self._run_trials(campaign.id, left, watch, None)
                 continue
             self._tools.cluster.look_again()
@@ -424,7 +426,7 @@ class ProgramRuns:
         began = self._tools.clock()
         try:
             attempt = self._submit(candidate, limit_seconds)
-        except ClusterError as error:
+        except _LOST as error:
             self._tools.cluster.look_again()
             return _never_began(error.message, self._tools.clock() - began)
         if "node_lost" in attempt.reason:
