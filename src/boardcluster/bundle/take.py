@@ -119,9 +119,7 @@ def records_only(path: Path, home: Path) -> BundleInfo:
     with BundleReader.open(path) as reader:
         names = [name for name in reader.names if is_record(name)]
         size_bytes = sum(map(reader.size_bytes, names))
-        require_space_for(
-            home, files_bytes=size_bytes, database_bytes=size_bytes, option=TEMPORARY
-        )
+        require_space_for(home, files_bytes=size_bytes, database_bytes=size_bytes, option=TEMPORARY)
         with unpacking(home, option=TEMPORARY):
             for name in names:
                 _copy(reader, name, home / name.removeprefix(f"{STORE}/"))

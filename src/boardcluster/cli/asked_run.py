@@ -33,9 +33,7 @@ _OPTIONS = {"parameters": "--set"}
 """Fields with an option of another name."""
 
 
-def refuse_options(
-    *groups: JobOptions | HardwareOptions | LearningOptions, because: str
-) -> None:
+def refuse_options(*groups: JobOptions | HardwareOptions | LearningOptions, because: str) -> None:
     """Refuse the options of one run where no single run is asked about.
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from boardcluster.plan.answer import answer_question
@@ -124,7 +125,8 @@ def model_for(
 
     Of each workload and engine one group of runs is learned from, that of the first question.
     """
-    board, medium = _rates(questions[0], archive, nodes, searches)
+    rates = partial(_rates, archive=archive, nodes=nodes, searches=searches)
+    board, medium = rates(questions[0])
     boards: dict[str, BoardRates] = {board.name: board}
     media: dict[str, MediumRates] = {medium.name: medium}
     own: dict[tuple[str, Engine], tuple[RunObservation, ...]] = {}
@@ -153,21 +155,16 @@ def model_for(
             words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
         for run in runs:
             if run.board not in boards:
-                other = replace(question, board=run.board)
-                boards[run.board] = _rates(other, archive, nodes, searches)[0]
+                boards[run.board] = rates(replace(question, board=run.board))[0]
             if run.medium not in media:
-                other = replace(question, medium=run.medium)
-                media[run.medium] = _rates(other, archive, nodes, searches)[1]
+                media[run.medium] = rates(replace(question, medium=run.medium))[1]
         usable = tuple(
             run
             for run in runs
             if _comparable(boards[run.board], board) and _alike(media[run.medium], medium)
         )
         if len(usable) < len(runs):
-            words = (
-                *words,
-                f"left out: {len(runs) - len(usable)} own runs on {_UNRATED}",
-            )
+            words = (*words, f"left out: {len(runs) - len(usable)} own runs on {_UNRATED}")
         own[key], said[key] = usable, words
     keys = [
         (question.workload, question.engine)
@@ -214,9 +211,7 @@ def _recent(
 ) -> tuple[Result, ...]:
     if archive is None:
         return ()
-    return archive.recent(
-        question.workload, question.engine, most=RUNS_MOST, without=searches
-    )
+    return archive.recent(question.workload, question.engine, most=RUNS_MOST, without=searches)
 
 
 def _comparable(one: BoardRates, other: BoardRates) -> bool:
