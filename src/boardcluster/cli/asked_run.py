@@ -91,7 +91,7 @@ def one(
         medium=hardware.medium,
         replication=job.replication,
         link_bits_per_second=_rate(hardware.link),
-        profile=learning.profile,
+        profile=_profile(learning.profile),
         parameters=_parameters(workload, job.parameters or (), found),
         settings=_settings(job.setting or ()),
         arguments=tuple(job.program or ()),
@@ -132,6 +132,11 @@ def _size(name: str, size: str | None, found: Workload | None) -> int:
     from boardcluster.workloads.base import InputKind  # noqa: PLC0415  slow to load
 
     return require_size(name, size, takes_input=found.input_kind is not InputKind.NOTHING)
+
+
+def _profile(name: str) -> str:
+    """Return a profile as runs have it: one that is a file by its whole path."""
+    return str(Path(name).resolve()) if name.endswith(".toml") else name
 
 
 def _rate(link: str | None) -> int | None:

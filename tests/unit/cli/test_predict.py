@@ -204,7 +204,10 @@ def test_an_own_file_that_is_wrong_is_named(tmp_path: Path) -> None:
     assert "card.toml" in done.exception.message
 
 
-def test_own_runs_of_a_store_are_learned_from(tmp_path: Path) -> None:
+def test_own_runs_of_a_store_are_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.toml").write_text('base = "default"\n')
     cells = [(1, 500_000_000), (2, 500_000_000), (2, 1_000_000_000)]
     trials = [
         make_trial(
@@ -215,6 +218,7 @@ def test_own_runs_of_a_store_are_learned_from(tmp_path: Path) -> None:
             workers=workers,
             size_bytes=size,
             settings={},
+            profile=str(tmp_path / "mine.toml"),
         )
         for place, (workers, size) in enumerate(cells)
     ]
@@ -230,7 +234,10 @@ def test_own_runs_of_a_store_are_learned_from(tmp_path: Path) -> None:
                 make_measurement(seconds, phases_seconds=phases),
                 fingerprint=stands_for,
             )
-    done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *BOARDS, "--json")
-    found = json.loads(done.output)
+    asked = ("wordcount", "--engine", "spark", "--size", "2GB", *BOARDS, "--json")
+    found = json.loads(predict(tmp_path, *asked).output)
     assert found["provenance"][0] == "3 own runs"
     assert found["seconds"]["median"] == pytest.approx(140, rel=0.1)
+    monkeypatch.chdir(tmp_path)
+    named = json.loads(predict(tmp_path, *asked, "--profile", "mine.toml").output)
+    assert named["provenance"][0] == "3 own runs", "runs have the whole path of a profile"
