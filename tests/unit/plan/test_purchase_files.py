@@ -108,7 +108,7 @@ def test_files_of_ones_own_are_found_from_the_folder_of_the_plan(
     Path("mine.toml").write_text('base = "default"\n')
     Path("board.toml").write_text(entry_path("boards", FIVE).read_text())
     offers = find_offers(boards=["board.toml"], media=[NVME], switches=["switch-1gbit-16"])
-    plan = plan_for(offers=offers, profiles=("mine.toml",), limits=PlanLimits(budget=10**6))
+    plan = plan_for(offers=offers, profiles=("mine.toml",), limits=DEADLINE)
     write_plan(plan, tmp_path / "plan")
     assert read_spec(tmp_path / "plan" / "cluster.toml").profile == str(tmp_path / "mine.toml")
     twin = read_spec(tmp_path / "plan" / "twin.toml")
