@@ -683,6 +683,7 @@ def predict(
             workload, size, takes_input=found.input_kind is not InputKind.NOTHING
         ),
         workers=_in_range(workers, "workers", 1, WORKERS_MOST),
+        workers_least=found.workers_least,
         board=board,
         medium=medium,
         replication=_in_range(replication, "replication", 1, _REPLICATION_MOST),
@@ -816,6 +817,7 @@ def compare(
         UsageError: a side cannot be read, or there is no such thing; the nearest is offered.
         ClusterError: there is no such cluster.
         EmptySelectionError: a side has no run that counts, or they have no cell in common.
+        CapacityError: the disk cannot hold the records of a bundle.
     """
     with tempfile.TemporaryDirectory(prefix="boardcluster-compare-") as folder:
         return Comparison(
@@ -928,6 +930,7 @@ def recompute(bundle: AnyPath) -> RecomputedReport:
 
     Raises:
         InputError: it is no bundle, of a newer version, or was changed.
+        CapacityError: the disk cannot hold what is unpacked.
         StoreError: a record in it cannot be used.
     """
     return recompute_report(Path(bundle), changes_work=changes_work)

@@ -12,6 +12,7 @@ from pathlib import Path
 from boardcluster import __version__
 from boardcluster.bundle.archive import BundleReader, check_folder
 from boardcluster.bundle.layout import REPORT, STORE, BundleInfo
+from boardcluster.bundle.space import TEMPORARY, require_space_for, unpacking
 from boardcluster.errors import StoreError
 from boardcluster.queries.report import write_home_report
 from boardcluster.store import rebuild
@@ -100,6 +101,8 @@ def recompute_report(bundle: Path, *, changes_work: Callable[[str], bool]) -> Re
 
     Raises:
         InputError: it is no bundle, of a newer version, or was changed.
+        CapacityError: the disk cannot hold what is unpacked.
+        HostError: it cannot be written.
         StoreError: a record in it cannot be used.
     """
     with tempfile.TemporaryDirectory(prefix="boardcluster-recompute-") as folder:
@@ -107,7 +110,7 @@ def recompute_report(bundle: Path, *, changes_work: Callable[[str], bool]) -> Re
         if not bundle.is_dir():
             root = Path(folder) / "bundle"
             with BundleReader.open(bundle) as reader:
-                reader.extract(root)
+                _unpack(reader, root)
         info = check_folder(root)
         home = Path(folder) / "home"
         home.mkdir()
@@ -126,6 +129,22 @@ def recompute_report(bundle: Path, *, changes_work: Callable[[str], bool]) -> Re
             changes_work=changes_work,
         )
         return _compare(made, root / REPORT, info)
+
+
+def _unpack(reader: BundleReader, root: Path) -> None:
+    """Write a whole bundle into a temporary folder.
+
+    Raises:
+        InputError: a file was changed.
+        CapacityError: the disk cannot hold it.
+        HostError: it cannot be written.
+    """
+    size_bytes = sum(map(reader.size_bytes, reader.names))
+    require_space_for(
+        root.parent, files_bytes=size_bytes, database_bytes=size_bytes // 4, option=TEMPORARY
+    )
+    with unpacking(root, option=TEMPORARY):
+        reader.extract(root)
 
 
 def _compare(made: Mapping[str, bytes], there: Path, info: BundleInfo) -> RecomputedReport:

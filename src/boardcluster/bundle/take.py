@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,12 +14,12 @@ from pathlib import Path
 from boardcluster import __version__
 from boardcluster.bundle.archive import BundleReader
 from boardcluster.bundle.layout import RECORDS, STORE, BundleInfo, is_record
-from boardcluster.errors import CapacityError, HostError, InputError, StoreError, UsageError
+from boardcluster.bundle.space import TEMPORARY, require_space_for, unpacking
+from boardcluster.errors import InputError, StoreError, UsageError
 from boardcluster.foreign import json_text
 from boardcluster.queries.watches import watch_standings
 from boardcluster.store import Store, rebuild, to_json
 from boardcluster.store.local_disk import require_local_disk
-from boardcluster.units import format_bytes
 
 __all__ = ["IMPORTED", "ImportedBundle", "records_only", "take_bundle"]
 
@@ -32,7 +30,7 @@ _OF_A_STORE = ("attempts/", *RECORDS)
 """What a bundle brings into a home. Anything else of a home, such as the record of a cluster that
 runs, would be believed by `down`."""
 _TOLD_EVERY = 50
-_SPARE_BYTES = 64 << 20
+_HOME = "--home"
 Follow = Callable[[str, int, int], None]
 
 
@@ -89,7 +87,13 @@ def take_bundle(
             return ImportedBundle(home=home, info=reader.info, sha256=reader.sha256, already=True)
         require_local_disk(home)
         names = [name for name in reader.names if name.startswith(f"{STORE}/")]
-        _require_space(home, sum(map(reader.size_bytes, names)))
+        size_bytes = sum(map(reader.size_bytes, names))
+        require_space_for(
+            next(parent for parent in home.absolute().parents if parent.is_dir()),
+            files_bytes=size_bytes,
+            database_bytes=size_bytes // 4,  # it holds the records a second time
+            option=_HOME,
+        )
         with _made_beside(home) as made:
             _extract(reader, made, follow)
             _fill(made, reader, path)
@@ -102,14 +106,24 @@ def take_bundle(
 def records_only(path: Path, home: Path) -> BundleInfo:
     """Make a home of the records of a bundle, without its raw data; ``compare`` needs no more.
 
+    Args:
+        path: the bundle.
+        home: an empty folder, which is a temporary one.
+
     Raises:
         InputError: it is no bundle, of a newer version, or was changed.
+        CapacityError: the disk cannot hold the records.
+        HostError: the folder cannot be written.
         StoreError: a record in it cannot be used.
     """
     with BundleReader.open(path) as reader:
-        for name in filter(is_record, reader.names):
-            _copy(reader, name, home / name.removeprefix(f"{STORE}/"))
-        _rebuild_whole(home, reader.info, path)
+        names = [name for name in reader.names if is_record(name)]
+        size_bytes = sum(map(reader.size_bytes, names))
+        require_space_for(home, files_bytes=size_bytes, database_bytes=size_bytes, option=TEMPORARY)
+        with unpacking(home, option=TEMPORARY):
+            for name in names:
+                _copy(reader, name, home / name.removeprefix(f"{STORE}/"))
+            _rebuild_whole(home, reader.info, path)
         return reader.info
 
 
@@ -135,18 +149,6 @@ def _is_there(home: Path, path: Path, sha256: str) -> bool:
     )
 
 
-def _require_space(home: Path, size_bytes: int) -> None:
-    folder = next(parent for parent in home.absolute().parents if parent.is_dir())
-    free = shutil.disk_usage(folder).free
-    # The database holds the records a second time.
-    wanted = size_bytes + size_bytes // 4 + _SPARE_BYTES
-    if wanted > free:
-        raise CapacityError(
-            f"the bundle needs {format_bytes(wanted)} in {folder}, which has {format_bytes(free)}",
-            hint="free space, or name a folder on a larger disk with --home",
-        )
-
-
 @contextmanager
 def _made_beside(home: Path) -> Iterator[Path]:
     """Give a folder beside a home; whatever ends the block early leaves nothing of it.
@@ -155,7 +157,7 @@ def _made_beside(home: Path) -> Iterator[Path]:
         CapacityError: the disk became full.
         HostError: it cannot be written.
     """
-    try:
+    with unpacking(home, option=_HOME):
         home.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
             prefix=f".{home.name}-", dir=home.parent, ignore_cleanup_errors=True
@@ -163,15 +165,6 @@ def _made_beside(home: Path) -> Iterator[Path]:
             made = Path(folder) / "home"
             made.mkdir()
             yield made
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise CapacityError(
-                f"the disk became full while writing {home}",
-                hint="free space, or name a folder on a larger disk with --home",
-            ) from error
-        raise HostError(
-            f"cannot write {home}: {error.strerror or error}", hint="name another one with --home"
-        ) from error
 
 
 def _extract(reader: BundleReader, made: Path, follow: Follow | None) -> None:

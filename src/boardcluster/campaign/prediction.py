@@ -20,7 +20,7 @@ from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.searches import search_campaigns
 from boardcluster.units import format_bytes
-from boardcluster.workloads import parameter_defaults
+from boardcluster.workloads import load_workload, parameter_defaults
 
 __all__ = ["CampaignPrediction", "predict_trials"]
 
@@ -106,14 +106,16 @@ def _predicted(
 ) -> RuntimePrediction | str:
     if _MIX in trial.workload:
         return "several jobs at once are not predicted"
-    if trial.workload == "netpipe":
-        return "latency and throughput are predicted (`boardcluster predict netpipe`), no time"
+    workload = load_workload(trial.workload)
+    if instead := workload.predicted_instead:
+        return f"{instead} are predicted (`boardcluster predict {trial.workload}`), no time"
     workers = spec.workers[: trial.workers]
     question = Question(
         workload=trial.workload,
         engine=trial.engine,
         size_bytes=trial.size_bytes,
         workers=trial.workers,
+        workers_least=workload.workers_least,
         board=board_of(workers),
         medium=medium_of(workers),
         replication=trial.replication or 1,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from boardcluster.campaign.begin import CampaignRequest, Design, Start, single_spec
 from boardcluster.campaign.plan import workload_facts
-from boardcluster.datasets.text import from_file
+from boardcluster.datasets.text import whole_size_bytes
 from boardcluster.errors import UsageError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Engine, Policy
@@ -126,7 +126,7 @@ def single_workload(
     check_parameters(workload, given)
     refuse_idle(settings or (), chosen)
     if size_bytes is None and text is not None:
-        size_bytes = from_file(text, size_bytes=None, cache=cache, progress=progress).size_bytes
+        size_bytes = whole_size_bytes(text, cache=cache, progress=progress)
     if size_bytes is None:
         sizeless = workload.input_kind in {InputKind.NOTHING, InputKind.MATRIX}
         size_bytes = 0 if sizeless else parse_size(DEFAULT_SIZE)

@@ -72,6 +72,11 @@ from boardcluster.units import format_bytes, format_seconds
 
 __all__ = ["TuneOutcome", "TunePreview", "preview_tuning", "run_tuning"]
 
+_BETTER_WORDS: Mapping[Objective, str] = {
+    Objective.TIME: "was faster than",
+    Objective.ENERGY: "took less energy than",
+    Objective.BOTH: "took less energy x time than",
+}
 _OBJECTIVE_WORDS: Mapping[Objective, str] = {
     Objective.TIME: "time",
     Objective.ENERGY: "energy",
@@ -88,7 +93,8 @@ class TuneOutcome:
     summary: TuningSummary
     """What it found."""
     proof: MeasuredRatio | None
-    """Best against base; None without a proof, or where its runs gave no values."""
+    """Best against base; None without a proof, where its runs gave no values, and of a tuning that
+    was finished before, of which ``summary.result`` has the numbers."""
     profile: Path | None
     """The profile that was written; None if nothing was shown to be better."""
 
@@ -257,8 +263,11 @@ def _refuse_small_budget(
     *,
     go_on: str,
     looks_seconds: float = 0.0,
+    further_seconds: float = 0.0,
 ) -> None:
     """Refuse a budget that is too small for one proof.
+
+    ``further_seconds`` are what was spent on nothing that counts, and what going on takes first.
 
     Raises:
         UsageError: with the arithmetic.
@@ -273,7 +282,8 @@ def _refuse_small_budget(
         f" {format_seconds(run_seconds)}{looks}, {pairs} pairs of two such runs with a tenth to"
         f" spare {format_seconds(proof)}, and one run to try something; together"
         f" {format_seconds(needed)}",
-        hint=f"allow --budget {_whole_minutes(needed)}min{go_on}, or a smaller --size",
+        hint=f"allow --budget {_whole_minutes(needed + further_seconds)}min{go_on}, or a smaller"
+        " --size",
     )
 
 
@@ -314,9 +324,10 @@ def _found_record(
             hint="continue with --continue, or start a new one with --new",
         )
     if latest.end is None and latest.request.cluster_sha256 != request.cluster_sha256:
+        program = ", the program" if request.is_program else ""
         raise UsageError(
-            f"tuning {latest.request.id} cannot continue: the cluster, its profile or the space of "
-            "settings has changed",
+            f"tuning {latest.request.id} cannot continue: the cluster, its profile{program} or the "
+            "space of settings has changed",
             hint="start a new one with --new",
         )
     for name, given, begun in (
@@ -356,6 +367,8 @@ class _Life:
         self._before_seconds = record.spent_seconds
         self._began = tools.clock()
         self._excluded: set[str] = {row.reason for row in record.ruled_out}
+        self._up_seconds = 0.0
+        """What it took to bring the cluster up, which going on takes again."""
 
     def _spent_seconds(self) -> float:
         return self._before_seconds + self._tools.clock() - self._began
@@ -364,10 +377,12 @@ class _Life:
         """Make the runs of the search; return why it ended.
 
         Raises:
-            UsageError: the budget is too small for one proof.
+            UsageError: the budget is too small for one proof, or the text was edited.
             RunError: one run after the other failed.
         """
         record, planned = self._record, self._plan
+        if record.proof is None and BASE in record.candidates:
+            self._runs.require_same_input(record.candidates[BASE])
         record.add(Sitting(started_utc=now_utc(), budget_seconds=budget_seconds))
         self._rule_out(planned.ruled_out)
         if BASE not in record.candidates:
@@ -390,6 +405,7 @@ class _Life:
                     record.request.pairs,
                     go_on=again,
                     looks_seconds=standing.looks_seconds,
+                    further_seconds=self._further_seconds(standing),
                 )
             found = next_step(record, field, spent_seconds=self._spent_seconds())
             self._rule_out(found.ruled_out)
@@ -402,6 +418,11 @@ class _Life:
                 return str(found.end)
             self._run(found.step, standing)
         return record.proof.reason or str(SearchEnd.BUDGET)
+
+    def _further_seconds(self, standing: Standing) -> float:
+        """Return what was spent on no run of the base that counts, and what going on takes."""
+        counted = standing.wall_seconds(0) + standing.looks_seconds
+        return max(0.0, self._spent_seconds() - counted) + self._up_seconds
 
     def _rule_out(self, rows: Sequence[RuledOut]) -> None:
         """Note what is left out, each reason of the space once."""
@@ -423,7 +444,10 @@ class _Life:
             f"run {len(record.runs) + 1} ({step.purpose}){size}: {_named(candidate)}{best};"
             f" {format_seconds(max(0.0, left))} left"
         )
+        began = self._tools.clock()
         ran = self._runs.run(candidate, size_bytes, step.limit_seconds)
+        around = self._tools.clock() - began - ran.wall_seconds
+        self._up_seconds = max(self._up_seconds, around)
         record.add(
             TrialRecord(
                 candidate=candidate.id,
@@ -440,15 +464,19 @@ class _Life:
         """Prove the best against the base, and write the profile if it takes less.
 
         Raises:
-            UsageError: nothing ran at the whole size, though something looked better at another.
+            UsageError: there was no room to try anything, or at the whole size, what looked better
+                at another.
             RunError: runs of the pairs were lost.
         """
         record, standing = self._record, Standing(self._record)
         best = record.proof.candidate if record.proof else standing.best
         if best is None:
-            _refuse_untried(record, standing)
+            if reason == SearchEnd.BUDGET:
+                _refuse_no_room(record, standing, up_seconds=self._up_seconds)
+            _refuse_untried(record, standing, up_seconds=self._up_seconds)
             words = (
-                f"nothing was faster than {record.request.base}: {reason}; no profile is written"
+                f"nothing {_BETTER_WORDS[record.request.objective]} {record.request.base}:"
+                f" {reason}; no profile is written"
             )
             record.add(ProofResult(reason=reason, words=words))
             return _outcome(record, None)
@@ -501,7 +529,28 @@ def _named(candidate: Candidate) -> str:
     return f"point {candidate.id}" if searched else f"the {candidate.origin}"
 
 
-def _refuse_untried(record: TuningRecord, standing: Standing) -> None:
+def _refuse_no_room(record: TuningRecord, standing: Standing, *, up_seconds: float) -> None:
+    """Refuse to end where there was no room to try anything.
+
+    Raises:
+        UsageError: names a budget that has room.
+    """
+    if any(run.candidate != BASE for run in record.runs):
+        return
+    seconds, sizes = standing.wall_seconds(0), sizes_of(record.request.size_bytes)
+    proof = proof_seconds(seconds, record.request.pairs)
+    # Each of the looks at the base that are left takes less than that at the whole size.
+    looks = 0 if standing.next_base is None else len(sizes) - standing.next_base
+    small = standing.longest_seconds(standing.rungs[0]) if len(sizes) > 1 else 0.0
+    needed = record.spent_seconds + up_seconds + looks * seconds + small + seconds + proof
+    raise UsageError(
+        f"nothing was tried: of the budget {format_seconds(record.spent_seconds)} are spent, and"
+        f" the proof takes {format_seconds(proof)}",
+        hint=f"allow --budget {_whole_minutes(needed)}min --continue",
+    )
+
+
+def _refuse_untried(record: TuningRecord, standing: Standing, *, up_seconds: float) -> None:
     """Refuse to end where what looked better could not be tried at the whole size.
 
     Raises:
@@ -511,7 +560,8 @@ def _refuse_untried(record: TuningRecord, standing: Standing) -> None:
     if name == BASE or standing.ranking(0):
         return
     seconds = standing.wall_seconds(0)
-    needed = record.spent_seconds + seconds + proof_seconds(seconds, record.request.pairs)
+    proof = proof_seconds(seconds, record.request.pairs)
+    needed = record.spent_seconds + up_seconds + seconds + proof
     size = format_bytes(sizes_of(record.request.size_bytes)[rung])
     raise UsageError(
         f"{_named(record.candidates[name])} looked better at {size}, but the budget has no room for"

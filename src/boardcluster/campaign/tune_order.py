@@ -214,8 +214,18 @@ def _request(
         )
     if order.is_program:
         _check_program_order(order)
+    elif order.arguments or order.main:
+        raise UsageError(
+            f"{order.target} is a workload: arguments and --class are for programs of your own",
+            hint="leave them out; parameters of a workload are set with --set",
+        )
     engine = order.chosen_engine
     if order.is_program:
+        if order.main and engine is not Engine.SPARK:
+            raise UsageError(
+                "--class can only be used with Spark",
+                hint="for MapReduce give the main class first after `--`",
+            )
         check_program(UserProgram(engine=engine, path=Path(order.target), arguments=()))
     if order.objective is not Objective.TIME and not (declared.meters or declared.power_models):
         raise UsageError(
@@ -255,7 +265,7 @@ def _request(
         parameters=parameters,
         arguments=order.arguments,
         main=order.main,
-        cluster_sha256=_digest(declared, base),
+        cluster_sha256=_digest(declared, base, Path(order.target) if order.is_program else None),
         version=__version__,
     )
 
@@ -285,14 +295,17 @@ def _check_program_order(order: TuneOrder) -> None:
         )
 
 
-def _digest(declared: ClusterSpec, base: str) -> str:
-    """Digest what a tuning must find again to go on: cluster, profile and space."""
-    parts = [
+def _digest(declared: ClusterSpec, base: str, program: Path | None) -> str:
+    """Digest what a tuning must find again to go on: cluster, profile, space, and the program."""
+    parts: list[object] = [
         to_json(declared),
         own_profile_digests([base]),
         repr(read_space()),
         real_cores(declared),  # ranges and the sizing of jobs go by them
     ]
+    if program is not None:
+        with program.open("rb") as stream:
+            parts.append(hashlib.file_digest(stream, "sha256").hexdigest())
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

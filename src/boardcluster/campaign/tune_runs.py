@@ -24,7 +24,7 @@ from boardcluster.campaign.submit import UserProgram, new_program_trial, submit_
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.variants import VariantSwitcher
-from boardcluster.errors import ClusterError, RunError
+from boardcluster.errors import ClusterError, RemoteError, RunError
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -50,6 +50,8 @@ from boardcluster.tuning.record import (
 __all__ = ["PairRun", "ProgramRuns", "TuneRun", "TuneRuns", "TuneTools", "WorkloadRuns", "value_of"]
 
 _LONGEST_SECONDS = 86_400.0
+_LOST = (ClusterError, RemoteError)
+"""What the driver raises where a node or daemon was lost, or no node can be asked."""
 _PROOF_TRIES = 3
 """A proof goes on so often after a node was lost."""
 
@@ -108,6 +110,9 @@ class PairRun:
 
 class TuneRuns(Protocol):
     """Makes runs of candidates."""
+
+    def require_same_input(self, base: Candidate) -> None:
+        """Refuse to go on with another input than the first runs of the base had."""
 
     def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run a candidate once; a limit stops it."""
@@ -190,6 +195,18 @@ class WorkloadRuns:
         key = (candidate, size_bytes)
         self._counts[key] = self._counts.get(key, 0) + 1
 
+    def require_same_input(self, base: Candidate) -> None:
+        """Refuse to go on with another text than the search began with.
+
+        Raises:
+            UsageError: it was edited.
+        """
+        store, request = self._tools.store, self._request
+        for campaign in store.campaigns():
+            if campaign.id == request.id:
+                whole = self.trial(base, request.size_bytes)
+                require_same_text(campaign, [whole], self._texts)
+
     def _spec(self, settings: Mapping[str, str], size_bytes: int, runs: int) -> CampaignSpec:
         request = self._request
         spec = single_spec(
@@ -240,7 +257,7 @@ class WorkloadRuns:
             tools.cluster(trial)
             began = tools.clock()  # to bring the cluster up is no part of a run
             self._run_trials(self._request.id, [trial], watch, limit_seconds)
-        except ClusterError as error:
+        except _LOST as error:
             lost = error.message
             tools.cluster.look_again()
         took = tools.clock() - began
@@ -315,7 +332,7 @@ class WorkloadRuns:
                 break
             require_same_text(campaign, left, self._texts)
             watch = each_run(campaign, left, self._tools.follow)
-            with contextlib.suppress(ClusterError):
+            with contextlib.suppress(*_LOST):
                 self._run_trials(campaign.id, left, watch, None)
                 continue
             self._tools.cluster.look_again()
@@ -377,6 +394,9 @@ class ProgramRuns:
         self._request = request
         self._cwd = cwd
 
+    def require_same_input(self, base: Candidate) -> None:
+        """Accept it: nobody knows what a program reads, and the order's digest has the program."""
+
     def _submit(self, candidate: Candidate, limit_seconds: float | None) -> Attempt:
         request, tools = self._request, self._tools
         program = UserProgram(
@@ -406,7 +426,7 @@ class ProgramRuns:
         began = self._tools.clock()
         try:
             attempt = self._submit(candidate, limit_seconds)
-        except ClusterError as error:
+        except _LOST as error:
             self._tools.cluster.look_again()
             return _never_began(error.message, self._tools.clock() - began)
         if "node_lost" in attempt.reason:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,9 +26,27 @@ if TYPE_CHECKING:
     from boardcluster.queries.backtests import Backtests
     from boardcluster.workloads.base import Workload
 
-__all__ = ["backtests", "campaign", "one"]
+__all__ = ["backtests", "campaign", "one", "refuse_options"]
 
 _PROGRAM = "submit"
+_OPTIONS = {"parameters": "--set"}
+"""Fields with an option of another name."""
+
+
+def refuse_options(*groups: JobOptions | HardwareOptions | LearningOptions, because: str) -> None:
+    """Refuse the options of one run where no single run is asked about.
+
+    Raises:
+        UsageError: names those that were given.
+    """
+    from boardcluster.campaign.request import refuse_given  # noqa: PLC0415  slow to load
+
+    given = {
+        _OPTIONS.get(row.name, f"--{row.name}"): getattr(group, row.name) or None
+        for group in groups
+        for row in fields(group)
+    }
+    refuse_given(given, because=because, hint="leave them out")
 
 
 def _spec(home: Path) -> ClusterSpec | None:
@@ -54,6 +72,10 @@ def one(
         UsageError: an option is wrong or missing.
     """
     found = _workload(workload)
+    if found is not None and job.program:
+        raise UsageError(
+            f"--program can only be used with {_PROGRAM}, not with {workload}", hint="leave it out"
+        )
     engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
     size_bytes = _size(workload, job.size, found)
@@ -64,11 +86,12 @@ def one(
         engine=chosen,
         size_bytes=size_bytes,
         workers=hardware.workers,
+        workers_least=1 if found is None else found.workers_least,
         board=hardware.board,
         medium=hardware.medium,
         replication=job.replication,
         link_bits_per_second=_rate(hardware.link),
-        profile=learning.profile,
+        profile=_profile(learning.profile),
         parameters=_parameters(workload, job.parameters or (), found),
         settings=_settings(job.setting or ()),
         arguments=tuple(job.program or ()),
@@ -109,6 +132,11 @@ def _size(name: str, size: str | None, found: Workload | None) -> int:
     from boardcluster.workloads.base import InputKind  # noqa: PLC0415  slow to load
 
     return require_size(name, size, takes_input=found.input_kind is not InputKind.NOTHING)
+
+
+def _profile(name: str) -> str:
+    """Return a profile as runs have it: one that is a file by its whole path."""
+    return str(Path(name).resolve()) if name.endswith(".toml") else name
 
 
 def _rate(link: str | None) -> int | None:

@@ -28,7 +28,7 @@ def command(
         typer.Option(
             "--cluster",
             "-c",
-            help="Name of the cluster for the imported store. Default: the one in the file.",
+            help="Name of the cluster for the imported store. Default: the name of the file.",
             show_default=False,
         ),
     ] = None,

@@ -23,6 +23,8 @@ __all__ = ["EPILOG", "command"]
 
 _Found = TypeVar("_Found")
 
+_OF_FILES = "with a campaign file, which is predicted for the cluster as it is declared"
+
 EPILOG = (
     "Examples: boardcluster predict terasort --engine spark --size 4GB --workers 8"
     " --board rpi-5b-8gb-2400mhz --medium sk-hynix-gold-p31-500gb\n\n"
@@ -59,6 +61,7 @@ def command(
     if backtest:
         if target:
             raise UsageError("--backtest takes no workload", hint="leave one of them out")
+        asked_run.refuse_options(job, hardware, learning, because="with --backtest")
         _show(asked_run.backtests(home), print_backtest, as_json=as_json)
     elif not target:
         raise UsageError(
@@ -66,6 +69,7 @@ def command(
             hint="for example `boardcluster predict terasort --engine spark --size 4GB`",
         )
     elif target.endswith(".toml"):
+        asked_run.refuse_options(job, hardware, learning, because=_OF_FILES)
         found = asked_run.campaign(home, Path(target), cache=cache_folder(cache))
         _show(found, print_campaign_prediction, as_json=as_json)
     else:

@@ -41,7 +41,7 @@ from boardcluster.fetch.cache import (
 )
 from boardcluster.records import Dataset
 
-__all__ = ["check_text", "from_file", "size_label"]
+__all__ = ["check_text", "from_file", "size_label", "whole_size_bytes"]
 
 _CHUNK_BYTES = 1 << 20
 _BZIP2_MAGIC = re.compile(rb"BZh[1-9]1AY&SY")
@@ -104,6 +104,20 @@ def from_file(
         sha256=stamp.sha256,
         source=f"{origin or f'the file {path.name}'}, {stamp.about.get('growth', 'unchanged')}",
     )
+
+
+def whole_size_bytes(path: Path, *, cache: Path, progress: Progress = no_progress) -> int:
+    """Return the size at which nothing of a text is cut: with a newline behind its last line.
+
+    Raises:
+        InputError: the file is missing, empty, unreadable, damaged or not text.
+        CapacityError: what is unpacked does not fit on the disk.
+        HostError: the cache cannot be written.
+    """
+    whole = from_file(path, size_bytes=None, cache=cache, progress=progress)
+    with whole.path.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        return whole.size_bytes + (stream.read(1) != b"\n")
 
 
 def size_label(size_bytes: int) -> str:

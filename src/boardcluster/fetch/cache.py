@@ -211,13 +211,16 @@ def write_stamp(
         mtime_ns=status.st_mtime_ns,
         about=dict(about or {}),
     )
-    # A name of its own: two threads or processes may stamp one source at the same time.
-    writer = f"{os.getpid()}-{threading.get_ident()}"
-    part = sidecar.with_name(f"{sidecar.name}.{writer}.part")
+    part = sidecar.with_name(f"{sidecar.name}.{_writer()}.part")
     with writing(sidecar):
         part.write_text(json.dumps(asdict(stamp), indent=2) + "\n", encoding="utf-8")
         part.replace(sidecar)
     return stamp
+
+
+def _writer() -> str:
+    """Return a name of one's own: two threads or processes may write one file at the same time."""
+    return f"{os.getpid()}-{threading.get_ident()}"
 
 
 def _read_stamp(sidecar: Path) -> Stamp | None:
@@ -261,14 +264,22 @@ def verified_stamp(path: Path, *, sidecar: Path) -> Stamp | None:
 def write_whole(path: Path, text: str) -> None:
     """Write a small file and its folder, so that half a file never has its name.
 
+    Not after a power cut either, and not where two write it at the same time.
+
     Raises:
         HostError: it cannot be written; CapacityError if the disk is full.
     """
-    partial = path.with_name(f".{path.name}")
+    partial = path.with_name(f".{path.name}.{_writer()}")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text)
-        partial.replace(path)
+        try:
+            with partial.open("w") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def install_file(
@@ -310,8 +321,11 @@ def made_once(
     with hold_lock(target.with_name(f".{target.name}.lock"), purpose=purpose):
         if verified_stamp(target, sidecar=sidecar_of(target)) is None:
             part = target.with_name(f"{target.name}.part")
-            with writing(target):
-                make(part)
-                part.replace(target)
+            try:
+                with writing(target):
+                    make(part)
+                    part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
             write_stamp(target, sidecar=sidecar_of(target), sha256=sha256_of(target), about=about)
     return target

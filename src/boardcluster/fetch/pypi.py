@@ -224,6 +224,17 @@ def _install(requirement: str, allowed: Collection[str], *, work: Path, folder: 
     return target
 
 
+def _received_bytes(work: Path) -> int:
+    """Return the size of the largest file of pip's, which removes its folders meanwhile."""
+    most_bytes = 0
+    for pattern in ("pip-*/*", "dest/*"):
+        with contextlib.suppress(OSError):
+            for path in work.glob(pattern):
+                if path.suffix in (".gz", ".whl"):
+                    most_bytes = max(most_bytes, path.stat().st_size)
+    return most_bytes
+
+
 @contextlib.contextmanager
 def _watched(
     work: Path, requirement: str, *, size_bytes: int, progress: Progress
@@ -233,12 +244,7 @@ def _watched(
 
     def watch() -> None:
         while not ended.wait(0.5):
-            sizes = [0]
-            for pattern in ("pip-*/*", "dest/*"):
-                for path in work.glob(pattern):
-                    with contextlib.suppress(OSError):
-                        sizes.append(path.stat().st_size if path.suffix in (".gz", ".whl") else 0)
-            progress(f"fetching {requirement}", max(sizes), size_bytes)
+            progress(f"fetching {requirement}", _received_bytes(work), size_bytes)
 
     thread = threading.Thread(target=watch, name="pip-progress", daemon=True)
     thread.start()

@@ -214,7 +214,7 @@ def _nothing(
         backtest=None,
         unknown=(Unknown(reason=reason, words=what),),
         run_next=RunNext(
-            workers=min(question.workers, 2),
+            workers=max(min(question.workers, 2), question.workers_least),
             size_bytes=min(question.size_bytes, _FIRST_RUN_BYTES),
             seconds=None,
             narrows_to=None,
@@ -299,8 +299,9 @@ def _run_next(
         sizes = [size for size in sizes if size > least]
     choices = []
     before = float(reach_of(model, learned, asked, fitted.logs(asked, _media(question))[1])[0])
+    fewest = question.workers_least
     for size in sizes:
-        for workers in sorted({max(1, question.workers // part) for part in (1, 2, 4)}):
+        for workers in sorted({max(fewest, question.workers // part) for part in (1, 2, 4)}):
             tried = _with(question, size, workers)
             if not _fits_disks(model, learned, tried):
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from boardcluster.plan.answer import answer_question
@@ -41,8 +42,10 @@ _UNRATED = "hardware without a rating of 7-zip or an HDFS write probe, which com
 class RunArchive(Protocol):
     """What is read of a store."""
 
-    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
-        """The newest ok runs of a workload on an engine."""
+    def recent(
+        self, workload: str, engine: str, *, most: int, without: Collection[str] = ()
+    ) -> tuple[Result, ...]:
+        """The newest ok runs of a workload on an engine, without those of some campaigns."""
         ...
 
     def probe_runs(self, *, node: str = "", probe: str = "") -> tuple[ProbeRun, ...]:
@@ -90,14 +93,10 @@ def predict_question(
     """
     question = replace(question, parameters={**(defaults or {}), **question.parameters})
     if question.engine is Engine.MPI:
-        from boardcluster.plan.message_passing import (  # noqa: PLC0415  other models
-            answer_hpl,
-            answer_netpipe,
-        )
+        from boardcluster.plan.message_passing import answer_mpi  # noqa: PLC0415  other models
 
         runs = _recent(question, archive, searches)
-        answer = answer_hpl if question.workload == "hpl" else answer_netpipe
-        return answer(question, runs, _rates(question, archive, nodes)[0])
+        return answer_mpi(question, runs, _rates(question, archive, nodes, searches)[0])
     model = model_for(
         [question],
         archive,
@@ -126,7 +125,8 @@ def model_for(
 
     Of each workload and engine one group of runs is learned from, that of the first question.
     """
-    board, medium = _rates(questions[0], archive, nodes)
+    rates = partial(_rates, archive=archive, nodes=nodes, searches=searches)
+    board, medium = rates(questions[0])
     boards: dict[str, BoardRates] = {board.name: board}
     media: dict[str, MediumRates] = {medium.name: medium}
     own: dict[tuple[str, Engine], tuple[RunObservation, ...]] = {}
@@ -155,19 +155,16 @@ def model_for(
             words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
         for run in runs:
             if run.board not in boards:
-                boards[run.board] = _rates(replace(question, board=run.board), archive, nodes)[0]
+                boards[run.board] = rates(replace(question, board=run.board))[0]
             if run.medium not in media:
-                media[run.medium] = _rates(replace(question, medium=run.medium), archive, nodes)[1]
+                media[run.medium] = rates(replace(question, medium=run.medium))[1]
         usable = tuple(
             run
             for run in runs
             if _comparable(boards[run.board], board) and _alike(media[run.medium], medium)
         )
         if len(usable) < len(runs):
-            words = (
-                *words,
-                f"left out: {len(runs) - len(usable)} own runs on {_UNRATED}",
-            )
+            words = (*words, f"left out: {len(runs) - len(usable)} own runs on {_UNRATED}")
         own[key], said[key] = usable, words
     keys = [
         (question.workload, question.engine)
@@ -214,8 +211,7 @@ def _recent(
 ) -> tuple[Result, ...]:
     if archive is None:
         return ()
-    found = archive.recent(question.workload, question.engine, most=RUNS_MOST)
-    return tuple(row for row in found if row.trial.campaign_id not in searches)
+    return archive.recent(question.workload, question.engine, most=RUNS_MOST, without=searches)
 
 
 def _comparable(one: BoardRates, other: BoardRates) -> bool:
@@ -227,13 +223,20 @@ def _alike(one: MediumRates, other: MediumRates) -> bool:
 
 
 def _rates(
-    question: Question, archive: RunArchive | None, nodes: OwnNodes | None
+    question: Question,
+    archive: RunArchive | None,
+    nodes: OwnNodes | None,
+    searches: Collection[str],
 ) -> tuple[BoardRates, MediumRates]:
     """Return what is known of a question's hardware."""
     if OWN_HARDWARE not in {question.board, question.medium}:
         return board_rates(question.board), medium_rates(question.medium)
     probes = archive.probe_runs(probe="seven-zip") if archive else ()
-    writes = archive.recent("dfsio", Engine.MAPREDUCE, most=RUNS_MOST) if archive else ()
+    writes = (
+        archive.recent("dfsio", Engine.MAPREDUCE, most=RUNS_MOST, without=searches)
+        if archive
+        else ()
+    )
     own_board, own_medium = own_hardware(
         own_rates(probes, writes),
         memory_bytes=nodes.memory_bytes if nodes else 0,

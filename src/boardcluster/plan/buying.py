@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from boardcluster.catalog.lookup import entry_names
 from boardcluster.errors import UsageError
 from boardcluster.plan.composition import MIXED_WORDS
 from boardcluster.plan.conflicts import refuse_limits
@@ -29,6 +30,7 @@ __all__ = ["plan_purchase"]
 _FAR = 2
 """How many times the workers of any run are told to be far."""
 _CURVE_WORKERS = 16
+_LEFT_OUT_SHOWN = 5
 _CURVE_SIZES = (0.25, 0.5, 1.0, 1.5, 2.0)
 
 _MANY_SWITCHES = (
@@ -51,6 +53,7 @@ def plan_purchase(space: PlanSpace) -> PurchasePlan:
             f"no plan for {space.task.workload}: it is not a workload of Hadoop or Spark",
             hint=f"choose one of {', '.join(HDFS_SHARES)}",
         )
+    _require_parts(space)
     found = explore(space)
     if not len(found.candidates):
         raise UsageError(
@@ -80,6 +83,32 @@ def plan_purchase(space: PlanSpace) -> PurchasePlan:
         unpriced=space.offers.unpriced,
         remarks=tuple(_remarks(chosen, space)),
     )
+
+
+def _require_parts(space: PlanSpace) -> None:
+    """Refuse to plan where nothing of a kind is left to choose from.
+
+    Raises:
+        UsageError: names the kind, and why the others were left out.
+    """
+    offers = space.offers
+    for what, kind, rows in (
+        ("board", "boards", offers.boards),
+        ("medium", "media", offers.media),
+        ("network", "networks", offers.switches),
+    ):
+        if not rows:
+            names = entry_names(kind)
+            out = [row for row in offers.left_out if row.name in names or _is_own(row.name)]
+            why = "; ".join(f"{row.name}: {row.why}" for row in out[:_LEFT_OUT_SHOWN])
+            raise UsageError(
+                f"there is no {what} to choose from: {why}", hint=f"name another one with --{what}"
+            )
+
+
+def _is_own(name: str) -> bool:
+    """Say whether a name is that of a file, which may describe any kind of part."""
+    return name.endswith(".toml")
 
 
 def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -54,12 +54,15 @@ class _OtherRuns:
     results: Sequence[Result]
     probes: Sequence[ProbeRun]
 
-    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
+    def recent(
+        self, workload: str, engine: str, *, most: int, without: Collection[str] = ()
+    ) -> tuple[Result, ...]:
         """The runs of a workload on an engine."""
         found = [
             row
             for row in self.results
             if (row.trial.workload, row.trial.engine.value) == (workload, engine)
+            and row.trial.campaign_id not in without
         ]
         return tuple(found[-most:])
 

@@ -18,6 +18,7 @@ from boardcluster.units import parse_size
 
 __all__ = [
     "OWN_HARDWARE",
+    "PROBE_BYTES",
     "REFERENCE_BOARD",
     "REFERENCE_MEDIUM",
     "BoardRates",
@@ -43,7 +44,7 @@ REFERENCE_MEDIUM = "samsung-ufs-256gb"
 
 _HINT = "restore the file from the package"
 _CPU = "seven_zip_total_mips"
-_PROBE_BYTES = 10e9
+PROBE_BYTES = 10e9
 """TestDFSIO's size at which media are compared."""
 
 
@@ -209,7 +210,7 @@ def write_probe() -> dict[str, tuple[float, str]]:
             at = min(
                 (cell for cell in cells if cell.keys["storage"] == storage),
                 key=lambda cell: abs(
-                    math.log(parse_size(cell.keys["data_size"]) * known.size_times / _PROBE_BYTES)
+                    math.log(parse_size(cell.keys["data_size"]) * known.size_times / PROBE_BYTES)
                 ),
             )
             table = index.tables[known.id]

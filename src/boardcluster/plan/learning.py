@@ -300,7 +300,9 @@ def _own(
         engine=key[1],
         fitted=fit_own(data, starts, rule, before),
         settings=settings,
-        least_link_bits_per_second=min(run.link_bits_per_second for run in runs),
+        least_link_bits_per_second=min(
+            (run.link_bits_per_second for run in runs if run.link_bits_per_second), default=0.0
+        ),
         load=prior.load if prior else load_of(*key),
         sources=(
             "1 own run" if len(runs) == 1 else f"{len(runs)} own runs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 from boardcluster.analysis.statistics import Interval
@@ -32,7 +33,7 @@ from boardcluster.plan.question import Question
 from boardcluster.records import Result, in_cell
 from boardcluster.units import parse_size
 
-__all__ = ["answer_hpl", "answer_netpipe"]
+__all__ = ["answer_hpl", "answer_mpi", "answer_netpipe"]
 
 _NUMBER_BYTES = 8
 _NORMAL_90 = 1.645
@@ -42,6 +43,15 @@ _FULLEST = 0.92
 """Share of the memory beyond which the rates of Baun's Table 7 fall."""
 _LINK_RATIO = 2.0
 """A link this many times as fast or as slow as that of every run may cost otherwise."""
+
+
+def answer_mpi(question: Question, runs: Sequence[Result], board: BoardRates) -> RuntimePrediction:
+    """Predict a run of a workload on MPI by the model of its own."""
+    answers = {"hpl": answer_hpl, "netpipe": answer_netpipe}
+    if (answer := answers.get(question.workload)) is None:
+        words = f"there is no model of {question.workload}"
+        return replace(_unanswered(question, UnknownReason.NO_DATA, words), run_next=None)
+    return answer(question, runs, board)
 
 
 def _own_linpack(runs: Sequence[Result]) -> list[LinpackRun]:
@@ -229,6 +239,9 @@ def _unanswered(question: Question, reason: UnknownReason, words: str) -> Runtim
         backtest=None,
         unknown=(Unknown(reason=reason, words=words),),
         run_next=RunNext(
-            workers=1, size_bytes=question.size_bytes // 4, seconds=None, narrows_to=None
+            workers=question.workers_least,
+            size_bytes=question.size_bytes // 4,
+            seconds=None,
+            narrows_to=None,
         ),
     )

@@ -62,7 +62,7 @@ class LearnedSeries:
     settings: dict[str, str]
     """Properties of the engines that its runs had."""
     least_link_bits_per_second: float
-    """Slowest link of its runs."""
+    """Slowest link of its runs; 0 where none had one."""
     load: WorkloadLoad
     """How hard it drives a board."""
     sources: tuple[str, ...]
@@ -168,7 +168,11 @@ def predict_many(model: RuntimeModel, questions: QuestionBatch) -> PredictionBat
             (questions.slots > 0, UnknownReason.SLOTS),
             (crosses(learned, rule, amount), UnknownReason.THRESHOLD),
             (
-                questions.link_bits_per_second < _LINK_SHARE * learned.least_link_bits_per_second,
+                (questions.link_bits_per_second > 0)  # a node alone has no link, and needs none
+                & (
+                    questions.link_bits_per_second
+                    < _LINK_SHARE * learned.least_link_bits_per_second
+                ),
                 UnknownReason.RESOURCE,
             ),
             (np.full(count, bool(learned.contradiction)), UnknownReason.CONTRADICTION),

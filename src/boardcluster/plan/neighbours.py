@@ -74,12 +74,26 @@ def near_choices(found: EvaluatedSet, best: int, space: PlanSpace) -> tuple[Near
 
 
 def _one_thing_else(one: CandidateSet, space: PlanSpace) -> Iterator[tuple[str, CandidateSet]]:
-    workers, offers = int(one.workers[0]), space.offers
+    workers = int(one.workers[0])
     least = 0 if space.there.rows else 1
     for number in (workers - 1, workers + 1):
         if least <= number <= space.workers_most:
             word = "worker" if number == 1 else "workers"
             yield f"{number} {word}", replace(one, workers=np.array([number]))
+    if workers:
+        yield from _other_parts(one, space)
+    for key, names in (
+        ("profile", [f"profile {name}" for name in space.profiles]),
+        ("engine", [engine.value for engine in space.task.engines]),
+    ):
+        for place, name in enumerate(names):
+            if place != getattr(one, key)[0]:
+                yield name, replace(one, **{key: np.array([place])})
+
+
+def _other_parts(one: CandidateSet, space: PlanSpace) -> Iterator[tuple[str, CandidateSet]]:
+    """Yield the same number of workers of another medium or board, or at another switch."""
+    offers = space.offers
     board, medium = offers.boards[one.board[0]], offers.media[one.medium[0]]
     for place, other in enumerate(offers.media):
         if other is not medium and is_compatible(board, other):
@@ -96,14 +110,9 @@ def _one_thing_else(one: CandidateSet, space: PlanSpace) -> Iterator[tuple[str, 
     ]
     for _, place in sorted(alike)[:_BOARDS_SHOWN]:
         yield offers.boards[place].name, replace(one, board=np.array([place]))
-    for key, names in (
-        ("switch", [row.name for row in offers.switches]),
-        ("profile", [f"profile {name}" for name in space.profiles]),
-        ("engine", [engine.value for engine in space.task.engines]),
-    ):
-        for place, name in enumerate(names):
-            if place != getattr(one, key)[0]:
-                yield name, replace(one, **{key: np.array([place])})
+    for place, switch in enumerate(offers.switches):
+        if place != one.switch[0]:
+            yield switch.name, replace(one, switch=np.array([place]))
 
 
 def _against(

@@ -44,6 +44,8 @@ _SUPPLY_FACTOR = 2.0
 """Least rated power of a supply over a board's mean power under stress. At 1.45 (15 W for a
 Raspberry Pi 5B) the clock fell; at 2.6 it did not (Lee and Park 2026, section Power Supply)."""
 
+_PORTS_LEAST = 3
+"""A switch with fewer cannot be joined to others and have a port left for a node."""
 _OVERCLOCKED = "overclocked"
 _SAID = "you"
 _EXTRA = ("cooling", "other")
@@ -427,6 +429,9 @@ def _switch(name: str, said: Mapping[str, float], left_out: _Omitted) -> SwitchO
     link = _value(entry.figures, "link_bits_per_second")
     if ports is None or link is None:
         left_out.append(OmittedPart(name, "no ports: only clusters on cables are planned"))
+        return None
+    if ports < _PORTS_LEAST:
+        left_out.append(OmittedPart(name, f"fewer than {_PORTS_LEAST} ports, so several join none"))
         return None
     return SwitchOffer(
         name=name,

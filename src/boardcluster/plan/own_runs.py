@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from types import MappingProxyType
 
 from boardcluster.analysis.phases import submission_of
 from boardcluster.catalog.lookup import entry_names
-from boardcluster.plan.hardware import OWN_HARDWARE
+from boardcluster.plan.hardware import OWN_HARDWARE, PROBE_BYTES
 from boardcluster.plan.observations import RunObservation, amount_of
 from boardcluster.plan.question import Question
 from boardcluster.records import (
@@ -40,6 +41,7 @@ __all__ = [
 
 _WORK = re.compile(r"(^|: )(map|reduce after the last map|stage \d+.*)$")
 """Phases in which the input is worked on; the rest of a submission is start and end."""
+_WRITTEN = "write_throughput_mebibytes_per_second"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,20 +273,24 @@ def _count(runs: int) -> str:
 
 
 def own_rates(probes: Iterable[ProbeRun], writes: Iterable[Result]) -> OwnRates:
-    """Return what own probes say of the nodes: the median of the last run on each."""
+    """Return what own probes say of the nodes: the median of the last run on each.
+
+    Of the writes those count whose size is nearest to that at which media are compared: most of a
+    small one stays in the page cache.
+    """
     last: dict[str, float] = {}
     for run in probes:
         ratings = [row.value for row in run.figures if row.name == "seven_zip_total_mips"]
         if run.probe == "seven-zip" and ratings and run.verdict is not Verdict.INVALID:
             last[run.node] = max(ratings)
-    rates = [
-        value
-        for result in writes
-        if result.measurement and in_cell(result.measurement)
-        for name, value in result.measurement.figures.items()
-        if name == "write_throughput_mebibytes_per_second"
-    ]
+    rates: dict[int, list[float]] = {}
+    for result in writes:
+        measured = result.measurement
+        if measured is not None and in_cell(measured) and _WRITTEN in measured.figures:
+            size_bytes = max(1, result.trial.size_bytes)
+            rates.setdefault(size_bytes, []).append(measured.figures[_WRITTEN])
+    nearest = min(rates, key=lambda size: abs(math.log(size / PROBE_BYTES)), default=0)
     return OwnRates(
         seven_zip_mips=median(last.values()) if last else None,
-        hdfs_write_mebibytes_per_second=median(rates) if rates else None,
+        hdfs_write_mebibytes_per_second=median(rates[nearest]) if rates else None,
     )

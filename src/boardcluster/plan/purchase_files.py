@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
+from pathlib import Path
 
 from boardcluster.capabilities import capabilities_of
 from boardcluster.catalog.lookup import find_board, find_part
@@ -26,7 +27,7 @@ from boardcluster.records import (
     TwinSpec,
 )
 from boardcluster.spec.cluster import DEFAULT_FOLDER, DEFAULT_SUBNET
-from boardcluster.spec.twin import DEFAULT_DISK_BYTES
+from boardcluster.spec.twin import DEFAULT_DISK_BYTES, part_name
 from boardcluster.twin.setpoints import set_points
 
 __all__ = ["boards_spec", "purchase_files", "shopping_csv", "shopping_list", "twin_spec"]
@@ -71,8 +72,8 @@ def _nodes(kinds: Sequence[tuple[str, str]]) -> tuple[NodeSpec, ...]:
                 cores=entry.cores,
                 memory_bytes=entry.memory_bytes,
                 twin=NodeTwin(
-                    board=board,
-                    medium=medium,
+                    board=_anywhere(board),
+                    medium=_anywhere(medium),
                     pcie=max(versions, default=""),
                     supply="",
                     cooling="",
@@ -81,6 +82,11 @@ def _nodes(kinds: Sequence[tuple[str, str]]) -> tuple[NodeSpec, ...]:
             )
         )
     return tuple(nodes)
+
+
+def _anywhere(name: str) -> str:
+    """Return a name; if it is a path, the whole one: those in a file begin at the file's folder."""
+    return part_name(name, Path())
 
 
 def boards_spec(plan: PurchasePlan, *, engines: str) -> ClusterSpec:
@@ -97,7 +103,7 @@ def boards_spec(plan: PurchasePlan, *, engines: str) -> ClusterSpec:
         name=_NAME,
         kind="boards",
         engines=engines,
-        profile=plan.best.profile,
+        profile=_anywhere(plan.best.profile),
         network=NetworkSpec(subnet=subnet, link_bits_per_second=_link(plan)),
         nodes=tuple(
             replace(
@@ -169,7 +175,7 @@ def twin_spec(plan: PurchasePlan, *, engines: str) -> tuple[ClusterSpec | None, 
         name=f"{_NAME}-twin",
         kind="emulated",
         engines=engines,
-        profile=plan.best.profile,
+        profile=_anywhere(plan.best.profile),
         network=NetworkSpec(subnet=DEFAULT_SUBNET, link_bits_per_second=link),
         nodes=tuple(nodes),
         twin=TwinSpec(dilation=None),

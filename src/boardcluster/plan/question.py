@@ -32,8 +32,10 @@ class Question:
     """Every worker's medium: a name of the catalog, or the path of a TOML file."""
     replication: int = 3
     """Copies of each HDFS block."""
+    workers_least: int = 1
+    """Fewest workers that the workload runs on: a run on fewer is not advised."""
     link_bits_per_second: float = 1e9
-    """What a worker's link can carry in each direction."""
+    """What a worker's link can carry in each direction; 0 for a node alone, which has none."""
     slots: int = 0
     """Tasks that one worker runs at once; 0 as the learned runs had it. Nothing was learned yet
     that says what another number does, so any other is not known."""

@@ -66,11 +66,11 @@ def _number(settings: Mapping[str, str], name: str, default: float) -> float:
 
 
 def _mib(settings: Mapping[str, str], name: str, default: float) -> float:
-    """Return a size of Spark such as ``2g`` in MiB."""
+    """Return a size of Spark such as ``2g`` in MiB; a number alone is one of MiB."""
     text = settings.get(name, "").strip().lower().removesuffix("b")
     if text and text[-1] in "kmgt":
         return parse_size(f"{text[:-1]} {text[-1].upper()}iB") / MIB
-    return default
+    return _number({name: text}, name, default)
 
 
 def map_spill_bytes(settings: Mapping[str, str]) -> float:
@@ -87,13 +87,16 @@ def spill_rule(workload: str, engine: Engine, settings: Mapping[str, str]) -> Sp
     if engine is Engine.SPARK:
         heap = _mib(settings, "spark.executor.memory", _EXECUTOR_MIB) - _RESERVED_MIB
         executors = _number(settings, "spark.executor.instances", _EXECUTORS)
-        held = heap * MIB * _MEMORY_FRACTION * executors
+        share = _number(settings, "spark.memory.fraction", _MEMORY_FRACTION)
+        held = heap * MIB * share * executors
         return SpillRule(threshold=held / GIGABYTE, whole=False)
     maps = _number(settings, "mapreduce.job.maps", 0.0)
     if workload == "terasort" and maps:
         return SpillRule(threshold=maps * map_spill_bytes(settings) / GIGABYTE, whole=True)
     heap = _number(settings, "mapreduce.reduce.memory.mb", _REDUCE_MIB) * _HEAP_SHARE
-    held = heap * MIB * _BUFFER_SHARE * _MERGE_SHARE
+    buffer = _number(settings, "mapreduce.reduce.shuffle.input.buffer.percent", _BUFFER_SHARE)
+    merge = _number(settings, "mapreduce.reduce.shuffle.merge.percent", _MERGE_SHARE)
+    held = heap * MIB * buffer * merge
     reducers = _number(settings, "mapreduce.job.reduces", 1.0)
     grown = _OUTPUT_PER_INPUT if workload == "wordcount" else 1.0
     return SpillRule(threshold=held * reducers / grown / GIGABYTE, whole=False)

@@ -47,11 +47,14 @@ def run_backtests(home: Path | None, defaults_of: Callable[[str], Mapping[str, s
         for workload in (*_WORKLOADS, _PROGRAM) if archive else ():
             defaults = {} if workload == _PROGRAM else defaults_of(workload)
             for engine in (Engine.MAPREDUCE, Engine.SPARK):
-                runs = archive.recent(workload, engine, most=_RUNS_MOST) if archive else ()
+                runs = (
+                    archive.recent(workload, engine, most=_RUNS_MOST, without=searches)
+                    if archive
+                    else ()
+                )
                 found = [
                     row
                     for result in runs
-                    if result.trial.campaign_id not in searches
                     if (row := observation_of(result, replication=3, defaults=defaults))
                 ]
                 for group in own_groups(found):

@@ -72,8 +72,7 @@ def _own_runs(
         found = [
             run
             for engine in _ENGINES
-            for result in store.recent(workload, engine, most=RUNS_MOST)
-            if result.trial.campaign_id not in searches
+            for result in store.recent(workload, engine, most=RUNS_MOST, without=searches)
             if (run := observation_of(result, replication=_DEFAULT_COPIES, defaults=defaults))
             if OWN_HARDWARE not in {run.board, run.medium}
         ]

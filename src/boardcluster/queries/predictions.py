@@ -44,6 +44,8 @@ class AskedRun:
     """Input size; 0 where there is none."""
     workers: int | None = None
     """Number of workers."""
+    workers_least: int = 1
+    """Fewest workers that the workload runs on."""
     board: str | None = None
     """A board of the catalog, or the path of a TOML file."""
     medium: str | None = None
@@ -118,7 +120,8 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
     Of a cluster of several boards the slowest by 7-zip counts, which the last task waits for.
 
     Raises:
-        UsageError: neither the options nor a cluster say the number of workers, board or medium.
+        UsageError: neither the options nor a cluster say the number of workers, board or medium;
+            or the workload needs more workers.
     """
     workers = asked.workers if asked.workers is not None else len(spec.workers) if spec else None
     board, medium = asked.board, asked.medium
@@ -138,12 +141,18 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
             f"{'is' if len(lacking) == 1 else 'are'} missing",
             hint="give them, or name a cluster with --cluster or --home",
         )
+    if workers < asked.workers_least:
+        raise UsageError(
+            f"{asked.workload} needs at least {asked.workers_least} workers, not {workers}",
+            hint=f"give --workers {asked.workers_least} or more",
+        )
     link = asked.link_bits_per_second or _usual_link(asked, spec)
     return Question(
         workload=asked.workload,
         engine=asked.engine,
         size_bytes=asked.size_bytes,
         workers=workers,
+        workers_least=asked.workers_least,
         board=board,
         medium=medium or OWN_HARDWARE,
         replication=asked.replication or _REPLICATION,

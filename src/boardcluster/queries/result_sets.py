@@ -26,6 +26,7 @@ from boardcluster.queries.names import SIDES
 from boardcluster.queries.runs import nearest
 from boardcluster.queries.searches import without_searches
 from boardcluster.records import AttemptState, Campaign, Result, Verdict
+from boardcluster.spec.twin import part_name
 from boardcluster.store import Store
 from boardcluster.units import format_bytes
 
@@ -177,9 +178,12 @@ class _Loader:
             return self._setting_side(asked, results)
         attribute = asked.kind.value
         there = sorted({str(getattr(row.trial, attribute)) for row in results})
-        if asked.name not in there:
+        # A profile that is a file is stored by its whole path.
+        paths = (part_name(asked.name, folder) for folder in (Path(), self._home))
+        name = next((name for name in (asked.name, *paths) if name in there), None)
+        if name is None:
             raise _unknown(attribute, asked.name, there, self._home)
-        chosen = [row for row in results if str(getattr(row.trial, attribute)) == asked.name]
+        chosen = [row for row in results if str(getattr(row.trial, attribute)) == name]
         return self._own(asked.text, f"{attribute} {asked.name}", chosen, self._home)
 
     def _setting_side(self, asked: _Asked, results: Sequence[Result]) -> ResultSet:

@@ -163,16 +163,36 @@ def copies_of(question: Question, declared: ClusterSpec | None) -> int:
 def _needs_of(question: Question, declared: ClusterSpec | None) -> ProfileNeeds | None:
     """Return what a profile asks of a board of the catalog, or of one's own cluster."""
     if question.board == OWN_HARDWARE:
-        return None if declared is None else profile_needs(declared, question.engine)
-    board = find_board(question.board)
-    spec = _cluster_of(
-        board.cores,
-        board.memory_bytes,
-        profile=question.profile or _PROFILE,
-        workers=question.workers,
-        engines=pair_ids()[0],
-    )
-    return profile_needs(spec, question.engine)
+        if declared is None:
+            return None
+        spec = _with_workers(declared, question.workers)
+    else:
+        board = find_board(question.board)
+        spec = _cluster_of(
+            board.cores,
+            board.memory_bytes,
+            profile=_PROFILE,
+            workers=question.workers,
+            engines=pair_ids()[0],
+        )
+    asked = replace(spec, profile=question.profile or spec.profile)
+    return profile_needs(asked, question.engine)
+
+
+def _with_workers(declared: ClusterSpec, workers: int) -> ClusterSpec:
+    """Return a cluster with so many workers: the first ones, and more like its smallest."""
+    kept = declared.workers[:workers]
+    others = [
+        replace(node, roles=node.roles - {Role.WORKER})
+        for node in declared.nodes
+        if node not in kept and node.roles != {Role.WORKER}
+    ]
+    smallest = min(declared.workers, key=lambda node: node.memory_bytes)
+    more = [
+        replace(smallest, name=f"{smallest.name}-{number}", roles=frozenset({Role.WORKER}))
+        for number in range(1, workers - len(kept) + 1)
+    ]
+    return replace(declared, nodes=(*others, *kept, *more))
 
 
 def _cluster_of(

@@ -420,14 +420,24 @@ class Store:
         with translated(self._path):
             return rows.select_results(self._connection, campaign_id, all_attempts=all_attempts)
 
-    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
-        """The newest ok runs of a workload on an engine, of every campaign, without warm-ups.
+    def recent(
+        self, workload: str, engine: str, *, most: int, without: Collection[str] = ()
+    ) -> tuple[Result, ...]:
+        """The newest ok runs of a workload on an engine, without warm-ups.
 
         Only what a prediction reads: counters and bytes by node are left out, which take most of
         the time of ``results``.
+
+        Args:
+            workload: its name.
+            engine: the engine.
+            most: how many.
+            without: campaigns whose runs do not count, by their ids.
         """
         with translated(self._path):
-            return rows.select_recent(self._connection, workload, engine, most=most)
+            return rows.select_recent(
+                self._connection, workload, engine, most=most, without=without
+            )
 
     def states(self, campaign_id: str) -> Mapping[str, AttemptState | None]:
         """The state of each trial's latest attempt by the trial's id, in run order.

@@ -9,7 +9,7 @@ import json
 import sqlite3
 import typing
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar, cast
 
 from boardcluster.records import (
@@ -89,6 +89,7 @@ _RECENT = """
     JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
     WHERE a.state = 'ok' AND NOT t.warm_up AND t.concurrency = 1
         AND t.workload = :workload AND t.engine = :engine
+        AND t.campaign_id NOT IN (SELECT value FROM json_each(:without))
     ORDER BY a.started_utc DESC LIMIT :most
 """
 _PHASES = "SELECT name, duration_seconds FROM phases WHERE trial_id = ? AND number = ?"
@@ -378,7 +379,12 @@ def select_results(
 
 
 def select_recent(
-    connection: sqlite3.Connection, workload: str, engine: str, *, most: int
+    connection: sqlite3.Connection,
+    workload: str,
+    engine: str,
+    *,
+    most: int,
+    without: Collection[str],
 ) -> tuple[Result, ...]:
     """The newest ok runs of a workload on an engine, without counters and bytes by node."""
     statement = _RECENT.format(
@@ -386,7 +392,12 @@ def select_recent(
         attempt=_ATTEMPT_COLUMNS,
         measurement=_shown("m", _MEASUREMENT),
     )
-    asked = {"workload": workload, "engine": engine, "most": most}
+    asked = {
+        "workload": workload,
+        "engine": engine,
+        "most": most,
+        "without": json.dumps(sorted(without)),
+    }
     decoded: dict[str, Fingerprint] = {}
     found = []
     for row in connection.execute(statement, asked).fetchall():

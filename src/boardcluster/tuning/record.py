@@ -115,7 +115,7 @@ class TuningRequest:
     main: str = ""
     """Of the user's own program: its main class."""
     cluster_sha256: str = ""
-    """Digest of the cluster and of the space, in which it can go on."""
+    """Digest of the cluster, the space and the user's own program, with which it can go on."""
     version: str = ""
     """Version of boardcluster that began it."""
 
@@ -372,7 +372,10 @@ def _append(path: Path, line: str) -> None:
         whole = os.pread(descriptor, size_bytes, 0)
         end = whole.rfind(b"\n") + 1
         os.ftruncate(descriptor, end)
-        os.pwrite(descriptor, line.encode(), end)
+        left = line.encode()
+        while left:  # a disk that is nearly full takes a part, and says so at the next only
+            done = os.pwrite(descriptor, left, end)
+            left, end = left[done:], end + done
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -10,7 +10,14 @@ from pathlib import PurePath
 from statistics import median
 
 from boardcluster.factors import settings_words
-from boardcluster.tuning.record import BASE, Outcome, Purpose, TrialRecord, TuningRecord
+from boardcluster.tuning.record import (
+    BASE,
+    Outcome,
+    ProofResult,
+    Purpose,
+    TrialRecord,
+    TuningRecord,
+)
 from boardcluster.tuning.search import Standing, sizes_of
 from boardcluster.tuning.space import Level, level_words
 from boardcluster.units import format_bytes
@@ -91,6 +98,8 @@ class TuningSummary:
     """Id of the campaign that proves it; empty without one."""
     profile: str
     """The profile that was written; empty if none was."""
+    result: ProofResult | None
+    """What was shown in the end, as the record keeps it; None while it is not finished."""
     spent_seconds: float
     """How long it took."""
     budget_seconds: float
@@ -124,6 +133,7 @@ def summarise_tuning(record: TuningRecord) -> TuningSummary:
         drift=standing.drift,
         proof=record.proof.campaign if record.proof else "",
         profile=end.profile if end else "",
+        result=end,
         spent_seconds=record.spent_seconds,
         budget_seconds=record.budget_seconds,
     )

@@ -299,6 +299,10 @@ class Workload(Protocol):
     """Engines it runs on."""
     input_kind: InputKind
     """What the size means."""
+    workers_least: int = 1
+    """Fewest workers that it runs on."""
+    predicted_instead: str = ""
+    """What `predict` says of it instead of a time; empty where a time can be predicted."""
     parameters: Mapping[str, Parameter] = {}
     """Its settings by name."""
     work_parameters: Collection[str] = ()

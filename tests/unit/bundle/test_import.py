@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import stat
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -281,6 +283,34 @@ def test_a_disk_that_cannot_hold_it_is_said(copied: Path, monkeypatch: pytest.Mo
     free = shutil.disk_usage(copied.parent)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
     refused(copied, "the bundle needs .* which has 1 KB", CapacityError)
+
+
+def test_a_disk_that_cannot_hold_what_is_compared_is_said(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = copied.parent / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    free = shutil.disk_usage(copied.parent)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
+    needs = "the bundle needs .* which has 1 KB"
+    with pytest.raises(CapacityError, match=needs) as compared:
+        bc.compare(f"bundle:{copied}", "published:lee-park-2026-table-11")
+    assert "TMPDIR" in (compared.value.hint or "")
+    with pytest.raises(CapacityError, match=needs):
+        bc.recompute(copied)
+    assert not list(temporary.iterdir())
+
+
+def test_a_disk_that_becomes_full_in_a_comparison_is_said(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("boardcluster.bundle.take._copy", full)
+    with pytest.raises(CapacityError, match="the disk became full while writing"):
+        bc.compare(f"bundle:{copied}", f"bundle:{copied}")
 
 
 def test_a_folder_that_cannot_be_written_is_said(copied: Path) -> None:

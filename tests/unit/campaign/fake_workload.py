@@ -59,6 +59,8 @@ class FakeWorkload:
     name: str = "fake"
     engines: tuple[Engine, ...] = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind: InputKind = InputKind.ROWS
+    workers_least: int = 1
+    predicted_instead: str = ""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     work_parameters: Collection[str] = ()
     variants: tuple[Variant, ...] = (Variant.FAST,)

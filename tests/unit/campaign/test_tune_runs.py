@@ -12,6 +12,7 @@ from tests.unit.tuning.surface import request
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.tune_runs import TuneTools, WorkloadRuns
 from boardcluster.campaign.variants import VariantSwitcher
+from boardcluster.errors import UnreachableError
 from boardcluster.records import Engine
 from boardcluster.store import Store
 from boardcluster.tuning.record import Candidate, Outcome
@@ -56,3 +57,23 @@ def test_what_was_interrupted_keeps_its_place_and_others_come_behind(
     trials = tools.store.trials(REQUEST.id)
     assert [(row.position, row.size_bytes) for row in trials] == [(0, 64_000_000), (1, 16_000_000)]
     assert [row.id for row in desk.ran] == [trials[0].id, trials[1].id, trials[0].id]
+
+
+def test_a_node_that_cannot_be_asked_before_a_run_costs_that_run(
+    desk: Desk, tools: TuneTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection may break while no run is under way, which only an attempt would note."""
+    answers = [UnreachableError("node2 does not answer", hint="look at its cable")]
+
+    def full_disk(*_: object) -> str:
+        if answers:
+            raise answers.pop()
+        return ""
+
+    monkeypatch.setattr("boardcluster.campaign.driver.full_disk", full_disk)
+    runs = WorkloadRuns(tools, REQUEST)
+    lost = runs.run(POINT, 64_000_000, None)
+    assert (lost.outcome, lost.reason, lost.run) == (Outcome.INVALID, "node2 does not answer", "")
+    assert runs.run(POINT, 64_000_000, None).outcome is Outcome.OK
+    calls = [call for call in desk.calls if call not in {"attach", "down"}]
+    assert len(calls) == 2, "looked again"

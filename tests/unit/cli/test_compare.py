@@ -66,6 +66,20 @@ def test_own_profiles_are_shown_by_the_names_of_their_files(tmp_path: Path) -> N
     assert "a-long-way-to-it" not in shown
 
 
+def test_own_profiles_are_found_from_here_and_from_the_state_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    stock(home, "20260801-a", SLOW)
+    stock(home, "20260801-b", FAST, profile=str(home / "tunings" / "lean.toml"))
+    for folder, name in ((tmp_path, "tunings/lean.toml"), (home / "tunings", "lean.toml")):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        found = compare("profile:default", f"profile:{name}", home)
+        assert [match.second.values for match in found.matches] == [FAST]
+        assert found.second.title == f"profile {name}"
+
+
 def test_campaigns_by_id_and_clusters_by_name_and_path(home: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     stock(other, "20260901-1", FAST, cluster="other", workers=4)

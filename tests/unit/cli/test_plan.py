@@ -123,6 +123,8 @@ def test_python_gives_the_same_plan(home: Path) -> None:
         ("20GB", ("--price", "disk"), "is not NAME=AMOUNT"),
         ("20GB", ("--have", "four boards"), "is not COUNT x BOARD, MEDIUM"),
         ("20GB", ("--profile", "fastest"), "unknown profile"),
+        ("20GB", ("--network", "wifi-r6220"), "no network to choose from: wifi-r6220: no ports"),
+        ("20GB", ("--board", "desktop-i5-8400"), "no board to choose from: desktop-i5-8400: no ra"),
         ("20GB", ("--engine", "mpi"), "does not run on mpi"),
         ("20GB", ("--budget", "5", *HERE), "--budget USD 5: the cheapest"),
     ],

@@ -85,6 +85,13 @@ def test_a_board_has_the_link_that_the_catalog_says(tmp_path: Path) -> None:
     [
         ([], "predict needs a workload"),
         (["wordcount", "--backtest"], "--backtest takes no workload"),
+        (["--backtest", "--tainted"], "--tainted cannot be used with --backtest"),
+        (
+            ["counts.toml", *BOARDS, "--set", "maps=3"],
+            "--set, --workers, --board, --medium cannot be used with a campaign file",
+        ),
+        (["counts.toml", "--profile", "default"], "--profile cannot be used with a campaign"),
+        (["pi", "--engine", "spark", "--program", "app.py", *BOARDS], "--program can only be used"),
         (["wordcount", "--size", "2GB", *BOARDS], "wordcount runs on"),
         (["wordcount", "--engine", "mpi", "--size", "2GB", *BOARDS], "does not run on mpi"),
         (["wordcount", "--engine", "spark", "--size", "2", *BOARDS], "--size: '2' has no unit"),
@@ -97,6 +104,14 @@ def test_a_board_has_the_link_that_the_catalog_says(tmp_path: Path) -> None:
             "--link",
         ),
         (["wordcount", "--engine", "spark", "--size", "2GB"], "there is no cluster here"),
+        (
+            ["netpipe", "--board", "rpi-3b", "--workers", "1"],
+            "netpipe needs at least 2 workers, not 1",
+        ),
+        (
+            ["oltp", "--board", "rpi-3b", "--workers", "2"],
+            "oltp needs at least 3 workers, not 2",
+        ),
         (
             ["pi", "--engine", "spark", *BOARDS[:2], *BOARDS[4:], "--medium", "samsung-ufs"],
             'did you mean "samsung-ufs-256gb"',
@@ -189,7 +204,10 @@ def test_an_own_file_that_is_wrong_is_named(tmp_path: Path) -> None:
     assert "card.toml" in done.exception.message
 
 
-def test_own_runs_of_a_store_are_learned_from(tmp_path: Path) -> None:
+def test_own_runs_of_a_store_are_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.toml").write_text('base = "default"\n')
     cells = [(1, 500_000_000), (2, 500_000_000), (2, 1_000_000_000)]
     trials = [
         make_trial(
@@ -200,6 +218,7 @@ def test_own_runs_of_a_store_are_learned_from(tmp_path: Path) -> None:
             workers=workers,
             size_bytes=size,
             settings={},
+            profile=str(tmp_path / "mine.toml"),
         )
         for place, (workers, size) in enumerate(cells)
     ]
@@ -215,7 +234,10 @@ def test_own_runs_of_a_store_are_learned_from(tmp_path: Path) -> None:
                 make_measurement(seconds, phases_seconds=phases),
                 fingerprint=stands_for,
             )
-    done = predict(tmp_path, "wordcount", "--engine", "spark", "--size", "2GB", *BOARDS, "--json")
-    found = json.loads(done.output)
+    asked = ("wordcount", "--engine", "spark", "--size", "2GB", *BOARDS, "--json")
+    found = json.loads(predict(tmp_path, *asked).output)
     assert found["provenance"][0] == "3 own runs"
     assert found["seconds"]["median"] == pytest.approx(140, rel=0.1)
+    monkeypatch.chdir(tmp_path)
+    named = json.loads(predict(tmp_path, *asked, "--profile", "mine.toml").output)
+    assert named["provenance"][0] == "3 own runs", "runs have the whole path of a profile"

@@ -289,6 +289,23 @@ def test_what_looked_better_and_never_ran_at_the_whole_size_is_no_end(
     assert any(row.rung == 0 and row.candidate != BASE for row in record.runs)
 
 
+def test_a_budget_that_is_spent_on_bringing_the_cluster_up_is_no_result(
+    tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 15 minutes there is room for one run to try something, if nothing else takes time."""
+    clock = lambda: sum(took(trial) + 1 for trial in tuned.ran) + 200 * tuned.starts  # noqa: E731
+    monkeypatch.setattr("boardcluster.campaign.tune.monotonic", clock)
+    with pytest.raises(UsageError, match="nothing was tried: of the budget 4 min") as caught:
+        tuned(*SMALL, "--budget", "15min")
+    [record] = read_records(tuned.home)
+    assert record.end is None
+    enough = re.search(r"--budget (\w+) --continue", caught.value.hint)
+    assert enough
+    assert tuned(*SMALL, "--budget", enough[1], "--continue").exit_code == 0
+    [record] = read_records(tuned.home)
+    assert any(row.candidate != BASE for row in record.runs)
+
+
 def test_a_lost_node_costs_its_run_and_the_search_goes_on(
     tuned: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +400,9 @@ def test_a_finished_tuning_is_shown_again_though_its_profile_is_there(
     ran = len(tuned.ran)
     again = tuned(*words, "--continue")
     assert (again.exit_code, again.stdout, len(tuned.ran)) == (0, done.stdout, ran)
+    shown = tuned.json(*words, "--continue")["tuning"]["result"]
+    assert f"{shown['ratio']:.2f} times the time of default" in done.stdout
+    assert shown["verdict"] == "lower"
     with pytest.raises(UsageError, match="already exists"):
         tuned(*words, "--new")
     assert len(read_records(tuned.home)) == 1, "nothing was begun that could not end"
@@ -391,6 +411,8 @@ def test_a_finished_tuning_is_shown_again_though_its_profile_is_there(
 def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_path: Path) -> None:
     campaign = tmp_path / "small.toml"
     campaign.write_text("[campaign]\n")
+    jar = tmp_path / "job.jar"
+    jar.write_bytes(b"PK\x03\x04")
     for words, expected in (
         (("wordcont",), "neither a workload nor a file; did you mean 'wordcount'"),
         ((str(campaign),), "campaign file"),
@@ -404,6 +426,9 @@ def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_p
         (("wordcount", "--resume"), "no such tuning"),
         (("wordcount", "--new", "--resume"), "contradict"),
         (("wordcount", "--set", "x"), "NAME=VALUE"),
+        (("wordcount", "--class", "my.Main"), "arguments and --class are for programs"),
+        (("wordcount", "--", "in"), "arguments and --class are for programs"),
+        ((str(jar), "--engine", "mapreduce", "--class", "my.Main"), "only be used with Spark"),
         (("wordcount", "--out", str(tmp_path / "none" / "p.toml")), "no folder"),
         (("wordcount", "--out", str(campaign)), "already exists"),
         (("wordcount", "--out", str(tmp_path / "profile")), "must end in .toml"),
@@ -448,6 +473,17 @@ def test_energy_is_what_shall_be_little_if_asked(
     done = desk(*SMALL, "--objective", "energy", "--budget", "19min")
     assert "times the energy of default" in done.stdout
     assert profile_of(desk)[1]["tuned"]["high"] < 0.9
+
+    def wasteful(live: Any, trial: Trial, *given: Any, **named: Any) -> TrialEnd:
+        end = metered(live, trial, *given, **named)
+        assert end.measurement is not None
+        took_energy = 10 * took(replace(trial, settings={})) * (1 + bool(trial.settings))
+        energy = make_energy(energy_joules=took_energy)
+        return replace(end, measurement=replace(end.measurement, energy=energy))
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", wasteful)
+    done = desk(*SMALL, "--objective", "energy", "--budget", "19min", "--new")
+    assert "nothing took less energy than default" in done.stdout
 
 
 def test_disturbed_pairs_count_only_if_asked(tuned: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -550,6 +586,22 @@ def test_a_changed_cluster_is_not_gone_on_with(tuned: Desk) -> None:
         tuned(*SMALL, "--continue")
 
 
+def test_an_edited_text_is_not_gone_on_with(tuned: Desk, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("one line\n" * 10)
+    words = ("tune", "wordcount", "--engine", "mapreduce", "--input", str(text), "--seed", "3")
+    with pytest.raises(UsageError, match="too small for one proof"):
+        tuned(*words, "--budget", "1min")
+    text.write_text("two line\n" * 10)
+    with pytest.raises(UsageError, match="is not the one that campaign .* began with"):
+        tuned(*words, "--budget", "1min", "--continue")
+    [record] = read_records(tuned.home)
+    assert len(record.sittings) == 1
+    text.write_text("one line\n" * 10)
+    with pytest.raises(UsageError, match="too small for one proof"):
+        tuned(*words, "--budget", "1min", "--continue")
+
+
 def test_a_program_of_ones_own_is_tuned_by_its_runs(
     tuned: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -596,6 +648,12 @@ def test_a_program_of_ones_own_is_tuned_by_its_runs(
     assert written["tuned"]["pairs"] >= 5
     with pytest.raises(UsageError, match="--size, --input and --set are for workloads"):
         tuned("tune", str(app), "--size", "1MB")
+    [record] = (tuned.home / "tunings").glob("*.jsonl")
+    lines = record.read_text().splitlines(keepends=True)
+    record.write_text("".join(line for line in lines if '"event": "end"' not in line))
+    app.write_text("print(2)\n")
+    with pytest.raises(UsageError, match="its profile, the program or the space of settings"):
+        tuned("tune", str(app), "--continue", "--", "in", "out-{run}")
     jar = tmp_path / "job.jar"
     jar.write_bytes(b"PK\x03\x04")
     with pytest.raises(UsageError, match="which engine is to run"):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from boardcluster.datasets import text
-from boardcluster.datasets.text import from_file, size_label
+from boardcluster.datasets.text import from_file, size_label, whole_size_bytes
 from boardcluster.errors import CapacityError, HostError, InputError
 
 LINES = b"year,carrier\n2013,UA\n2013,AA\n2014,\xc3\xa9\n"
@@ -107,6 +107,13 @@ def test_says_how_the_result_was_made(tmp_path: Path) -> None:
 
     assert made(16) == "numbers, cropped at a line end"
     assert made(80) == "numbers, repeated 2.50 times and cropped at a line end"
+
+
+@pytest.mark.parametrize("content", [LINES, LINES + b"no newline", b"abc"])
+def test_at_its_whole_size_nothing_of_a_text_is_cut(tmp_path: Path, content: bytes) -> None:
+    path, cache = source(tmp_path, content), tmp_path / "cache"
+    whole = from_file(path, size_bytes=whole_size_bytes(path, cache=cache), cache=cache)
+    assert whole.path.read_bytes() == content.removesuffix(b"\n") + b"\n"
 
 
 def test_a_second_call_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

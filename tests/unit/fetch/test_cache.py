@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from boardcluster.errors import InstallError
 from boardcluster.fetch.cache import (
     hold_lock,
+    made_once,
     sha256_of,
     sidecar_of,
     verified_stamp,
     write_stamp,
+    write_whole,
 )
 
 HOLDER = """
@@ -60,3 +63,33 @@ def test_a_stamp_holds_for_the_same_content_only(tmp_path: Path) -> None:
     assert verified_stamp(path, sidecar=sidecar_of(path)) is None
     path.unlink()
     assert verified_stamp(path, sidecar=sidecar_of(path)) is None
+
+
+def test_two_that_write_one_file_at_the_same_time_leave_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other begins and ends, as another thread, just before the first puts its own in place."""
+    path, others = tmp_path / "kept.json", ["another, which is longer"]
+    replace, ident = Path.replace, threading.get_ident()
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if others:
+            monkeypatch.setattr(threading, "get_ident", lambda: ident + 1)
+            write_whole(path, others.pop())
+            assert path.read_text() == "another, which is longer"
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    write_whole(path, "the first")
+    assert path.read_text() == "the first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_not_made_to_the_end_leaves_no_part(tmp_path: Path) -> None:
+    def make(part: Path) -> None:
+        part.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made_once(tmp_path / "expected", make, purpose="a test")
+    assert [path.name for path in tmp_path.iterdir()] == [".expected.lock"]

@@ -291,3 +291,20 @@ def test_a_cache_that_cannot_be(tmp_path: Path) -> None:
 
     with pytest.raises(HostError, match="cannot create"):
         fetch(tmp_path / "file" / "cache")
+
+
+def test_what_pip_removes_while_it_is_looked_at_ends_no_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folders are gone between the moment they are found and that they are read."""
+    (tmp_path / "dest").mkdir()
+    (tmp_path / "dest" / "tiny.whl").write_bytes(b"wheel")
+    glob = Path.glob
+
+    def vanishing(self: Path, pattern: str) -> Any:
+        if pattern.startswith("pip-"):
+            raise FileNotFoundError(2, "No such file or directory")
+        return glob(self, pattern)
+
+    monkeypatch.setattr(Path, "glob", vanishing)
+    assert pypi._received_bytes(tmp_path) == 5

@@ -106,6 +106,11 @@ def test_a_link_slower_than_every_run_gives_a_least_time(model: RuntimeModel) ->
     assert found.lower_bound
 
 
+def test_a_node_alone_has_no_link_that_could_be_too_slow(model: RuntimeModel) -> None:
+    """What is declared of it is 0, as a campaign's prediction asks."""
+    assert not reasons(model, replace(ASKED, workers=1, link_bits_per_second=0.0))
+
+
 def test_other_slots(model: RuntimeModel) -> None:
     assert reasons(model, replace(ASKED, slots=4)) == [UnknownReason.SLOTS]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from tests.builders import (
     make_result,
 )
 
-from boardcluster.plan.asking import OwnNodes, model_for, predict_question
+from boardcluster.plan.asking import RUNS_MOST, OwnNodes, model_for, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE, board_rates
-from boardcluster.plan.own_runs import conditions_of
+from boardcluster.plan.own_runs import conditions_of, own_rates
 from boardcluster.plan.power import load_of, worker_watts
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
 from boardcluster.plan.question import Question
@@ -56,9 +56,14 @@ class Archive:
         self.runs = runs
         self.probes = probes
 
-    def recent(self, workload: str, engine: str, *, most: int) -> tuple[Result, ...]:
+    def recent(
+        self, workload: str, engine: str, *, most: int, without: Collection[str] = ()
+    ) -> tuple[Result, ...]:
         found = [
-            row for row in self.runs if (row.trial.workload, row.trial.engine) == (workload, engine)
+            row
+            for row in self.runs
+            if (row.trial.workload, row.trial.engine) == (workload, engine)
+            and row.trial.campaign_id not in without
         ]
         return tuple(found[:most])
 
@@ -230,6 +235,26 @@ def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
     assert found.seconds is None
 
 
+def test_a_long_search_does_not_push_out_own_runs() -> None:
+    """Only so many of the newest runs are read, and a search may make more."""
+    mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2)])
+    search = {"campaign_id": "tune-1"}
+    searched = runs(lambda *_: 900.0, [(1, 1)] * RUNS_MOST, position=9, **search)
+    written = make_result(
+        60.0,
+        workload="dfsio",
+        engine=Engine.MAPREDUCE,
+        position=3,
+        figures={"write_throughput_mebibytes_per_second": 1.0},
+        **search,
+    )
+    found = ask(Archive([written, *searched, *mine]), searches={"tune-1"})
+    assert found.provenance[0] == "2 own runs"
+    elsewhere = replace(ASKED, board="rpi-5b-8gb-2400mhz")
+    asked = ask(Archive([written, *mine]), elsewhere, searches={"tune-1"})
+    assert "no HDFS write probe" in asked.unknown[0].words
+
+
 def test_of_a_farm_of_servers_more_servers_shorten_a_part() -> None:
     mine = runs(
         lambda _, workers: 5 + 40 / workers,
@@ -258,6 +283,35 @@ def test_an_own_program_needs_two_numbers_of_workers() -> None:
     assert two.seconds.median == pytest.approx(22, rel=0.05)
     other = ask(Archive(runs(law, cells, **program)), replace(asked, arguments=("app.py", "20")))
     assert other.seconds is None
+
+
+def test_media_are_compared_by_the_writes_nearest_to_ten_gigabytes() -> None:
+    """Most of a small write stays in the page cache."""
+    writes = [
+        make_result(
+            60.0,
+            workload="dfsio",
+            engine=Engine.MAPREDUCE,
+            position=30 + place,
+            size_bytes=int(size * GB),
+            figures={"write_throughput_mebibytes_per_second": rate},
+        )
+        for place, (size, rate) in enumerate([(0.1, 400.0), (0.1, 410.0), (0.2, 300.0), (8, 11.0)])
+    ]
+    assert own_rates([], writes).hdfs_write_mebibytes_per_second == 11.0
+    assert own_rates([], writes[:3]).hdfs_write_mebibytes_per_second == 300.0
+    assert own_rates([], []).hdfs_write_mebibytes_per_second is None
+
+
+def test_runs_of_a_node_alone_say_nothing_of_slow_links() -> None:
+    def law(size: float, workers: float) -> float:
+        return 30 + 20 * size / workers
+
+    alone = runs(law, [(1, 1)], setup=make_fingerprint(link_bits_per_second=0))
+    several = runs(law, [(1, 2), (2, 2)], position=1)
+    slow = replace(ASKED, link_bits_per_second=1e8)
+    found = ask(Archive([*alone, *several]), slow)
+    assert [row.reason for row in found.unknown] == [UnknownReason.RESOURCE]
 
 
 def test_own_nodes_are_compared_with_others_only_by_their_probes() -> None:
@@ -417,3 +471,31 @@ def test_netpipe_is_latency_and_bandwidth() -> None:
     peak = 8 * 4 * 2**20 / (100e-6 + 8 * 4 * 2**20 / 900e6) / 1e6
     assert found.figures["throughput_megabits_per_second"].median == pytest.approx(peak, rel=0.001)
     assert ask(Archive([]), asked).figures is None
+
+
+def test_a_run_on_fewer_workers_than_the_workload_needs_is_not_advised() -> None:
+    """NetPIPE refuses one worker, and the database fewer than three."""
+    messages = replace(ASKED, workload="netpipe", engine=Engine.MPI, size_bytes=0, workers_least=2)
+    advised = ask(Archive([]), messages).run_next
+    assert advised
+    assert advised.workers == 2
+    database = replace(ASKED, workload="oltp", engine=Engine.GALERA, size_bytes=0, workers_least=3)
+    advised = ask(Archive([]), database).run_next
+    assert advised
+    assert advised.workers == 3
+    known = runs(
+        lambda _, workers: 20 + 60 / workers,
+        [(0, 3), (0, 5)],
+        workload="oltp",
+        engine=Engine.GALERA,
+    )
+    found = ask(Archive(known), replace(database, workers=5, slots=4))
+    assert [row.reason for row in found.unknown] == [UnknownReason.SLOTS]
+    assert found.run_next
+    assert found.run_next.workers >= 3
+
+
+def test_a_workload_of_mpi_without_a_model_is_not_taken_for_another() -> None:
+    found = ask(Archive([]), replace(ASKED, workload="other", engine=Engine.MPI, size_bytes=0))
+    assert found.unknown[0].words == "there is no model of other"
+    assert found.run_next is None

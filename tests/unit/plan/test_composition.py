@@ -47,6 +47,7 @@ def test_what_is_there_may_be_enough() -> None:
     assert plan.best.workers == 0
     assert plan.best.price == 0
     assert plan.best.parts == ()
+    assert [row.change for row in plan.near] == ["1 worker"], "nothing else of nothing differs"
 
 
 def test_the_smallest_disk_limits_every_node() -> None:

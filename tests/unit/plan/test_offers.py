@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.unit.plan.made_up import FIVE, FOUR, PRICES
 
+from boardcluster.catalog.lookup import entry_path
 from boardcluster.errors import UsageError
 from boardcluster.plan.offers import (
     find_offers,
@@ -100,6 +102,17 @@ def test_a_price_of_nothing_gets_the_nearest_offered() -> None:
     with pytest.raises(UsageError, match="nothing is called") as caught:
         read_prices(["sk-hynix-gold=45"])
     assert "sk-hynix-gold-p31-500gb" in caught.value.hint
+
+
+def test_a_switch_that_cannot_be_joined_to_another_is_left_out(tmp_path: Path) -> None:
+    text = (entry_path("networks", "switch-1gbit-8")).read_text()
+    own = tmp_path / "two.toml"
+    own.write_text(re.sub(r"(?s)(switch_ports\"\nvalue = )8\.0", r"\g<1>2.0", text))
+    offers = find_offers(boards=[FIVE], switches=[str(own), "switch-1gbit-8"])
+    assert [row.name for row in offers.switches] == ["switch-1gbit-8"]
+    assert (str(own), "fewer than 3 ports, so several join none") in [
+        (row.name, row.why) for row in offers.left_out
+    ]
 
 
 def test_switches_form_a_tree_whose_links_take_ports() -> None:

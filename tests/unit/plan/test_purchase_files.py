@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pytest
 from tests.unit.plan.made_up import FIVE, FOUR, plan_for
 
 from boardcluster.campaign.purchase import write_plan
+from boardcluster.catalog.lookup import entry_path
 from boardcluster.plan.composition import BoardsThere, WorkersThere
 from boardcluster.plan.limits import PlanLimits
 from boardcluster.plan.offers import find_offers
@@ -96,6 +98,22 @@ def test_what_is_there_already_is_in_the_cluster_but_not_on_the_list(tmp_path: P
     spec = read_spec(tmp_path / "cluster.toml")
     assert len(spec.workers) == plan.best.workers + 2
     assert f"| board | {FOUR}" not in (tmp_path / "shopping-list.md").read_text()
+
+
+def test_files_of_ones_own_are_found_from_the_folder_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are named from where the command runs, and read from where it writes."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text('base = "default"\n')
+    Path("board.toml").write_text(entry_path("boards", FIVE).read_text())
+    offers = find_offers(boards=["board.toml"], media=[NVME], switches=["switch-1gbit-16"])
+    plan = plan_for(offers=offers, profiles=("mine.toml",), limits=DEADLINE)
+    write_plan(plan, tmp_path / "plan")
+    assert read_spec(tmp_path / "plan" / "cluster.toml").profile == str(tmp_path / "mine.toml")
+    twin = read_spec(tmp_path / "plan" / "twin.toml")
+    assert twin.profile == str(tmp_path / "mine.toml")
+    assert {node.twin.board for node in twin.nodes if node.twin} == {str(tmp_path / "board.toml")}
 
 
 def test_words_of_a_file_of_ones_own_are_text_in_the_lists(tmp_path: Path) -> None:

@@ -120,6 +120,30 @@ def test_the_size_that_spills_follows_from_the_settings(
     assert found.whole is whole
 
 
+@pytest.mark.parametrize(
+    ("engine", "one", "other"),
+    [
+        (Engine.SPARK, {"spark.executor.memory": "4096"}, {"spark.executor.memory": "4g"}),
+        (
+            Engine.SPARK,
+            {"spark.memory.fraction": "0.3"},
+            {"spark.executor.instances": "1"},  # half of the memory, too
+        ),
+        (
+            Engine.MAPREDUCE,
+            {"mapreduce.reduce.shuffle.input.buffer.percent": "0.35"},
+            {"mapreduce.reduce.shuffle.merge.percent": "0.33"},
+        ),
+    ],
+)
+def test_each_setting_that_moves_the_spill_counts(
+    engine: Engine, one: dict[str, str], other: dict[str, str]
+) -> None:
+    found = spill_rule("wordcount", engine, one).threshold
+    assert found == pytest.approx(spill_rule("wordcount", engine, other).threshold)
+    assert found != pytest.approx(spill_rule("wordcount", engine, {}).threshold)
+
+
 def test_what_spills() -> None:
     sizes = np.array([1.0, 4.0])
     assert SpillRule(threshold=3.0, whole=True).spilled(sizes).tolist() == [0.0, 4.0]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from tests.builders import GIB, make_cluster, make_node
+
+from boardcluster.plan.asking import predict_question
+from boardcluster.plan.hardware import OWN_HARDWARE
 from boardcluster.plan.feasibility import ProfileNeeds
 from boardcluster.plan.offers import find_offers
-from boardcluster.records import Engine
-from boardcluster.services.containers import needs_of_board
+from boardcluster.plan.question import Question
+from boardcluster.records import Engine, Role
+from boardcluster.services.containers import copies_of, fit_of, needs_of_board
 from boardcluster.services.pair import pair_ids
 
 EIGHT, TWO, ONE = "rpi-5b-8gb-2400mhz", "rpi-4b-2gb-1500mhz", "rpi-4b-1gb-1500mhz"
@@ -52,3 +58,44 @@ def test_the_2021_papers_settings_run_nothing_on_one_worker() -> None:
 )
 def test_profiles_keep_their_number_of_copies(profile: str, workers: int, copies: int) -> None:
     assert needs(EIGHT, profile, workers=workers).replication == copies
+
+
+OWN = Question(
+    workload="terasort",
+    engine=Engine.MAPREDUCE,
+    size_bytes=10**9,
+    workers=4,
+    board=OWN_HARDWARE,
+    medium=OWN_HARDWARE,
+)
+
+
+@pytest.mark.parametrize(
+    ("profile", "copies"), [("", 2), ("default", 2), ("paper-2026", 1), ("paper-2021", 3)]
+)
+def test_own_nodes_keep_the_copies_of_the_profile_that_is_asked_about(
+    profile: str, copies: int
+) -> None:
+    asked = replace(OWN, profile=profile)
+    assert copies_of(asked, make_cluster()) == copies
+    assert copies_of(asked, make_cluster(workers=1)) == copies, "with workers enough"
+
+
+def test_own_nodes_fit_with_the_workers_that_are_asked_about() -> None:
+    """On one worker the application master takes the place of every map."""
+    eight = [make_node(name, memory_bytes=8 * GIB) for name in ("master", "worker1", "worker2")]
+
+    def fits(workers: int) -> bool:
+        asked = replace(OWN, workers=workers, profile="paper-2021")
+        fit = fit_of(predict_question(asked, None), make_cluster(*eight))
+        assert fit
+        assert fit.memory
+        return fit.memory.fits
+
+    assert fits(2)
+    assert not fits(1)
+    alone = make_cluster(make_node("node", Role.MASTER, Role.WORKER, memory_bytes=8 * GIB))
+    fit = fit_of(predict_question(replace(OWN, workers=2, profile="paper-2021"), None), alone)
+    assert fit
+    assert fit.memory
+    assert fit.memory.fits

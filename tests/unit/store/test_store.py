@@ -513,6 +513,25 @@ def test_typical_seconds_are_means_of_measured_ok_runs(
     assert store.typical_seconds() == {("wordcount", "spark", 256_000_000, 4): 25.0}
 
 
+def test_of_the_newest_runs_those_of_other_campaigns_take_no_place(
+    store: Store, campaign: Campaign, trials: tuple[Trial, ...], measurement: Measurement
+) -> None:
+    first, second = [row for row in trials if row.engine == "spark" and not row.warm_up]
+    search = replace(campaign, id="20260901-000000")
+    searched = replace(first, id="searched", campaign_id=search.id, position=0)
+    store.add_campaign(search, [searched])
+    for trial, moment in ((first, "01"), (second, "02"), (searched, "03")):
+        store_run(store, trial, measurement, started_utc=f"2026-08-01T12:00:{moment}+00:00")
+
+    def newest(most: int, *without: str) -> list[str]:
+        found = store.recent(first.workload, "spark", most=most, without=without)
+        return [row.trial.id for row in found]
+
+    assert newest(1) == [searched.id]
+    assert newest(1, search.id) == [second.id]
+    assert newest(9, search.id, "another") == [second.id, first.id]
+
+
 def test_the_database_itself_refuses_ok_without_a_proof(
     store: Store, trials: tuple[Trial, ...], fingerprint: Fingerprint, measurement: Measurement
 ) -> None:

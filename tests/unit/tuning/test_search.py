@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -311,6 +313,34 @@ def test_a_record_without_a_whole_line_is_none_and_a_damaged_one_is_named(tmp_pa
     path.write_text(path.read_text() + '{"event": "run", "nothing": 1}\n')
     with pytest.raises(StoreError, match="line 4 is damaged"):
         read_records(tmp_path)
+
+
+def test_a_line_that_the_disk_takes_in_parts_is_whole_or_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, room = os.pwrite, [10_000]
+
+    def in_parts(descriptor: int, data: bytes, offset: int) -> int:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        done = write(descriptor, data[: min(7, room[0])], offset)
+        room[0] -= done
+        return done
+
+    monkeypatch.setattr(os, "pwrite", in_parts)
+    record = begin(tmp_path)
+    search(record, World(), field(), runs_most=3)
+    [read] = read_records(tmp_path)
+    assert read.runs == record.runs
+    room[0] = 20
+    before = len(record.runs)
+    with pytest.raises(OSError, match="No space"):
+        search(record, World(), field(), runs_most=1)
+    assert len(record.runs) == before, "nothing counts that is not on the disk"
+    room[0] = 10_000
+    search(record, World(), field(), runs_most=2)
+    [read] = read_records(tmp_path)
+    assert (read.runs, read.candidates) == (record.runs, record.candidates)
 
 
 def test_an_argument_may_hold_any_character(tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ class _NetPipe(Workload):
     name = "netpipe"
     engines = (Engine.MPI,)
     input_kind = InputKind.NOTHING
+    workers_least = 2
+    predicted_instead = "latency and throughput"
     work_parameters = ("largest_bytes", "repeats")
     parameters: Mapping[str, Parameter] = {
         "transport": Parameter(
@@ -95,7 +97,7 @@ class _NetPipe(Workload):
     }
 
     def check(self, spec: JobSpec) -> None:
-        if spec.workers < 2:
+        if spec.workers < self.workers_least:
             raise UsageError(
                 f"netpipe needs at least two workers, but there is only {spec.workers}",
                 hint="run it with workers = [2] or more; add a worker to cluster.toml",

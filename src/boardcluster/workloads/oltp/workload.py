@@ -70,7 +70,6 @@ temporary tables; and undo, which grows."""
 _LEDGER_BYTES = 60
 _LEDGERED_SHARE = 5
 """All phases together write about so many times the timed transactions into the ledger."""
-_LEAST_NODES = 3
 _WARM_SHARE = 10
 _ASIDE_SHARE = 4
 """One of so many transactions warms up, or is made for comparison."""
@@ -118,6 +117,7 @@ class _Oltp(Workload):
     name = "oltp"
     engines = (Engine.GALERA,)
     input_kind = InputKind.NOTHING
+    workers_least = 3
     faults = (PlannedFault.NONE, PlannedFault.KILL, PlannedFault.LINK)
     work_parameters = ("mode", "transactions", "tables", "rows")
     parameters: Mapping[str, Parameter] = {
@@ -154,10 +154,10 @@ class _Oltp(Workload):
     }
 
     def check(self, spec: JobSpec) -> None:
-        if spec.workers < _LEAST_NODES:
+        if spec.workers < self.workers_least:
             raise CapacityError(
-                f"the database needs at least {_LEAST_NODES} workers, not {spec.workers}: only "
-                "then do two agree on what is right while the third is away",
+                f"the database needs at least {self.workers_least} workers, not {spec.workers}: "
+                "only then do two agree on what is right while the third is away",
                 hint="declare more workers, or set workers = 3 in the campaign",
             )
         if spec.workers % 2 == 0:
