@@ -104,8 +104,7 @@ def _end_words(attempt: Attempt, measurement: Measurement | None) -> str:
     if measurement is not None:
         words += f", {measurement.duration_seconds:.1f} s"
         if measurement.verification is not None:
-            records = measurement.verification.records
-            words += f", {records:,} record{'s' * (records != 1)} verified"
+            words += f", {format_count(measurement.verification.records, 'record')} verified"
         if measurement.verdict is not Verdict.UNJUDGED:
             words += f", {measurement.verdict}"
         if measurement.energy is not None:
