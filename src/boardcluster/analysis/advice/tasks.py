@@ -264,8 +264,8 @@ def _start_up(rule: Rule, view: View) -> Iterator[Advice]:
         duration_seconds = run.measurement.duration_seconds
         seen = (
             f"{words} for {format_seconds(share * duration_seconds)} of"
-            f" {format_seconds(duration_seconds)}, {percent(share)}: JVMs start, and"
-            f" heartbeats are waited for ({group.where})"
+            f" {format_seconds(duration_seconds)}, {percent(share)}: JVMs start, and tasks wait"
+            f" for heartbeats ({group.where})"
         )
         if not trial.size_bytes:
             yield advice(
