@@ -64,7 +64,8 @@ def each_health_once(follow: Follower) -> Callable[[Health], None]:
         now = (health.live_datanodes, health.live_nodemanagers)
         if now != (0, 0) and now not in before:
             before.append(now)
-            follow.line(f"{now[0]} DataNodes and {now[1]} NodeManagers are live")
+            nodes = format_count(now[0], "DataNode")
+            follow.line(f"{nodes} and {format_count(now[1], 'NodeManager')} are live")
 
     return seen
 

@@ -44,7 +44,9 @@ def outcome_words(result: Result) -> str:
         return f"{what}: {attempt.reason or 'no reason was recorded'}."
     proof = measured.verification
     words = f"It took {measured.duration_seconds:.1f} s"
-    words += f"; {proof.records:,} records were verified" if proof is not None else ""
+    if proof is not None:
+        verb = "was" if proof.records == 1 else "were"
+        words += f"; {format_count(proof.records, 'record')} {verb} verified"
     verdict = verdict_of(result)
     if verdict is not Verdict.UNJUDGED:
         words += f"; it {_VERDICTS[verdict]}"
