@@ -42,6 +42,8 @@ from boardcluster.units import format_seconds
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _PART = re.compile(r"<!-- tools/write_reference\.py: (.+?) -->\n.*?<!-- end -->\n", re.DOTALL)
+_CODE_OR_OPTION = re.compile(r"`[^`]*`|(?<![\w-])--?[a-z][\w-]*")
+"""What is code already, or an option, which becomes code."""
 _RESTARTS = {Acts.CLUSTER: "yes", Acts.JOB: "no", Acts.BY_KEY: "some"}
 _TABLES: dict[str, tuple[str, Iterable[FieldGetter]]] = {
     "runs": ("One row for each attempt of each trial, and for each trial without one.", RUNS),
@@ -199,7 +201,8 @@ def _option(row: Any) -> tuple[str, str, str]:
     is_option = row.param_type_name == "option"
     names = row.opts if is_option else [row.name.upper()]
     empty = row.default in (None, False, "", [], ()) or not is_option
-    meaning = re.sub(r"(?<![\w`-])(--?[a-z][\w-]*)", r"`\1`", (row.help or "").rstrip("."))
+    words = (row.help or "").rstrip(".")
+    meaning = _CODE_OR_OPTION.sub(lambda found: f"`{found[0].strip('`')}`", words)
     least, most = getattr(row, "min", None), getattr(row, "max", None)
     if least is not None and most is not None:
         meaning += f"; {least} to {most}"

@@ -247,9 +247,18 @@ def format_seconds(seconds: float) -> str:
     return f"{sign}{hours} h {rest_minutes:02d} min {rest_seconds:02d} s"
 
 
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun, for people: ``"1 worker"``, ``"2 workers"``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, for people.
+
+    Args:
+        number: how many.
+        noun: for one of them.
+        plural: for several; if empty, the noun with an ``s``.
+
+    Returns:
+        For example ``"1 worker"``, ``"2 workers"``, ``"1,500 records"``.
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def format_energy(energy: Energy) -> str:

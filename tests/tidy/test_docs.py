@@ -110,6 +110,11 @@ def invocations() -> list[tuple[str, str]]:
     ]
 
 
+def test_code_in_the_help_of_an_option_stays_in_one_piece() -> None:
+    table = WRITER["option_table"](WRITER["commands"]()["import"])
+    assert "A file that `boardcluster export --bundle` wrote" in table
+
+
 @pytest.mark.parametrize(("where", "command"), invocations())
 def test_commands_in_the_docs_can_be_parsed(where: str, command: str) -> None:
     words = shlex.split(command.partition(" > ")[0].partition(" && ")[0])[1:]

@@ -269,6 +269,13 @@ def test_an_energy_always_says_where_it_comes_from() -> None:
     assert format_energy(gone) == "none: plug: no answer from 12 s on"
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs"), (336_777, "336,777 runs")]
+)
 def test_a_noun_follows_its_number(number: int, text: str) -> None:
     assert format_count(number, "run") == text
+
+
+def test_a_noun_may_have_a_plural_of_its_own() -> None:
+    assert format_count(1, "copy", "copies") == "1 copy"
+    assert format_count(2, "copy", "copies") == "2 copies"

@@ -19,7 +19,7 @@ from boardcluster.analysis.scaling import Fit, NodeScaling, node_scalings, scali
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of, is_twin
 from boardcluster.records import Engine, Fingerprint, ProbeFigure, ProbeRun, Verdict, in_cell
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 __all__ = ["Cost", "CostPoint", "cost", "workers_to_match"]
 
@@ -445,7 +445,7 @@ def _remarks(group: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _workers(number: int) -> str:
-    return f"{number} worker" if number == 1 else f"{number} workers"
+    return format_count(number, "worker")
 
 
 def _verdict(row: Cost, single_seconds: float) -> str:

@@ -64,7 +64,8 @@ def each_health_once(follow: Follower) -> Callable[[Health], None]:
         now = (health.live_datanodes, health.live_nodemanagers)
         if now != (0, 0) and now not in before:
             before.append(now)
-            follow.line(f"{now[0]} DataNodes and {now[1]} NodeManagers are live")
+            nodes = format_count(now[0], "DataNode")
+            follow.line(f"{nodes} and {format_count(now[1], 'NodeManager')} are live")
 
     return seen
 
@@ -104,8 +105,7 @@ def _end_words(attempt: Attempt, measurement: Measurement | None) -> str:
     if measurement is not None:
         words += f", {measurement.duration_seconds:.1f} s"
         if measurement.verification is not None:
-            records = measurement.verification.records
-            words += f", {records:,} record{'s' * (records != 1)} verified"
+            words += f", {format_count(measurement.verification.records, 'record')} verified"
         if measurement.verdict is not Verdict.UNJUDGED:
             words += f", {measurement.verdict}"
         if measurement.energy is not None:

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from boardcluster.errors import BoardclusterError
 from boardcluster.redaction import redact
 from boardcluster.remote.base import Remote
+from boardcluster.units import format_count
 
 __all__ = ["KernelSettings", "clean_command_line", "settings_on"]
 
@@ -94,7 +95,7 @@ def _blas(links: Mapping[str, str]) -> str:
 
 def _numa(command_line: str, nodes: str, balancing: str) -> str:
     count = _count(nodes.strip())
-    parts = [f"{count} node{'' if count == 1 else 's'}"] if count else []
+    parts = [format_count(count, "node")] if count else []
     if balancing.strip():
         parts.append("balancing off" if balancing.strip() == "0" else "balancing on")
     # A Raspberry Pi 4 or 5 adds numa=fake and policies by itself (raspberrypi/linux, pull 6273).

@@ -34,6 +34,7 @@ from boardcluster.services.user_timer import UserTimer
 from boardcluster.store import Store
 from boardcluster.store.watches import WatchRecord, read_watch, write_watch
 from boardcluster.telemetry.meters.registry import meter_facts
+from boardcluster.units import format_count
 
 __all__ = [
     "WatchOrder",
@@ -138,8 +139,9 @@ def check_watch(home: Path, order: WatchOrder) -> WatchedFile:
     if known.spec_sha256 != fresh.spec_sha256:
         other = "" if known.file == fresh.file else f", and those are of {known.file}"
         raise UsageError(
-            f"{order.file} differs in meaning from the {_rounds(home, known)} rounds so far"
-            f"{other}: they cannot share a chart",
+            f"{order.file} differs in meaning from the "
+            f"{format_count(_rounds(home, known), 'round')} so far{other}: they cannot share a "
+            "chart",
             hint="restore it, give it another [campaign] name, or start a new baseline with --new",
         )
     if order.baseline is not None and order.baseline != known.baseline:

@@ -27,6 +27,7 @@ from boardcluster.services.inventory import read_inventory
 from boardcluster.services.profile import build_profile
 from boardcluster.spec.boards import FoundBoard, propose_boards
 from boardcluster.spec.checks import check_board_subnet
+from boardcluster.units import format_count
 
 __all__ = ["accept_host_keys", "boards_of", "confirm_take_over", "look_at_boards"]
 
@@ -115,7 +116,7 @@ def look_at_boards(
     accept_host_keys(hosts, home=home, accept=accept)
     nodes = BoardNodes(home)
     try:
-        reporter.line(f"inspecting {len(hosts)} boards")
+        reporter.line(f"inspecting {format_count(len(hosts), 'board')}")
         facts, errors = each_node(
             hosts, lambda host: discover(nodes.reach(host, host, user="", folder=""))
         )

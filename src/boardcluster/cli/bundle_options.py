@@ -11,7 +11,7 @@ import typer
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import CacheOption, ChosenCluster
 from boardcluster.errors import UsageError
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 if TYPE_CHECKING:
     from boardcluster.api import WrittenBundle
@@ -108,8 +108,9 @@ def write_one_bundle(
 
 def _print(written: WrittenBundle) -> None:
     say(
-        f"bundle: {written.path} ({format_bytes(written.size_bytes)}, {written.files} files, "
-        f"{written.runs} runs of {written.campaigns} campaigns)"
+        f"bundle: {written.path} ({format_bytes(written.size_bytes)}, "
+        f"{format_count(written.files, 'file')}, {format_count(written.runs, 'run')} of "
+        f"{format_count(written.campaigns, 'campaign')})"
     )
     say(f"SHA-256 of its manifest: {written.sha256}")
     counted = [f"{count} {sort}" for sort, count in sorted(written.replaced.items())]

@@ -54,7 +54,7 @@ def command(
     plain: Annotated[
         bool,
         typer.Option(
-            "--plain", help="Listen on another address without encryption: anybody can read along."
+            "--plain", help="Listen on another address without encryption: others can read along."
         ),
     ] = False,
 ) -> None:
@@ -76,8 +76,8 @@ def command(
     try:
         serve(serving, say=say, opened=_nobody if no_browser else _open)
     except SystemExit as stopped:
-        goes_on = "; what was started from it goes on" if control else ""
-        stopped.add_note(f"the page is no longer served{goes_on}")
+        started = "; what was started from it continues" if control else ""
+        stopped.add_note(f"the page is no longer served{started}")
         raise
 
 

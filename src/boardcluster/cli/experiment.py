@@ -98,7 +98,7 @@ def command(
         lost = [f"{len(missing)} runs have no verified result"] if missing else []
         raise RunError(
             "; ".join([*lost, *(error.message for error in broken)]),
-            hint="see the reasons above; run the same command again for what is invalid or pending",
+            hint="see the reasons above; the same command runs what is invalid or pending",
         )
 
 

@@ -17,6 +17,7 @@ from boardcluster.cluster.folders import require_home
 from boardcluster.errors import UsageError
 from boardcluster.queries.names import TableName
 from boardcluster.store import Store
+from boardcluster.units import format_count
 
 if TYPE_CHECKING:
     from boardcluster.report.export.frames import Frame
@@ -155,7 +156,7 @@ def _write_table(frame: Frame, to: _To, path: Path | None, *, force: bool) -> No
         write_stream(frame, sys.stdout, to=Format(to.value))
         return
     count = write_frame(frame, path, to=Format(to.value), force=force)
-    say(f"{count} rows: {path}")
+    say(f"{format_count(count, 'row')}: {path}")
 
 
 def _write_lines(lines: Sequence[str], path: Path | None, *, force: bool) -> None:
@@ -167,7 +168,7 @@ def _write_lines(lines: Sequence[str], path: Path | None, *, force: bool) -> Non
         return
     with whole_file(path, force=force) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    say(f"{len(lines)} lines: {path}")
+    say(f"{format_count(len(lines), 'line')}: {path}")
 
 
 def _write_tables(tables: Mapping[str, ReportTable], folder: Path | None, *, force: bool) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import HomeOption, JsonOption, again
+from boardcluster.units import format_count
 
 __all__ = ["EPILOG", "command"]
 
@@ -62,8 +63,9 @@ def command(
         return
     options = again(home, cluster or bundle.stem)
     say(
-        f"imported: {found.info.attempts} runs of {len(found.info.campaigns)} campaigns on the "
-        f"cluster {found.info.cluster}, into {found.home}"
+        f"imported: {format_count(found.info.attempts, 'run')} of "
+        f"{format_count(len(found.info.campaigns), 'campaign')} on the cluster "
+        f"{found.info.cluster}, into {found.home}"
     )
     say(f"SHA-256 of its manifest: {found.sha256}")
     say(f"next: boardcluster results{options}, or boardcluster compare cluster:OWN bundle:{bundle}")

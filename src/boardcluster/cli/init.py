@@ -92,8 +92,8 @@ def command(
         str,
         typer.Option(
             "--subnet",
-            help=f"Network of emulated nodes, inside 198.18.0.0/15. Default: {DEFAULT_SUBNET}. Of "
-            "boards: the one by which they reach each other. Default: the fastest that all are in.",
+            help=f"Network of emulated nodes, inside 198.18.0.0/15; default: {DEFAULT_SUBNET}. Or "
+            "network through which boards reach each other; default: the fastest that all are in.",
             show_default=False,
         ),
     ] = "",

@@ -18,6 +18,7 @@ from boardcluster.errors import EmptySelectionError, RunError, UsageError
 from boardcluster.probes.registry import choose_probes
 from boardcluster.records import ProbeMode, ProbeRun
 from boardcluster.store import Store
+from boardcluster.units import format_count
 
 __all__ = ["EPILOG", "command"]
 
@@ -113,7 +114,7 @@ def _save(path: Path, runs: Sequence[ProbeRun], machine: ProbedMachine, reporter
         memory_bytes=machine.memory_bytes,
     )
     write_atomically(path, render_board(entry))
-    reporter.line(f"{path}: {entry.name}, {len(entry.figures)} figures")
+    reporter.line(f"{path}: {entry.name}, {format_count(len(entry.figures), 'figure')}")
 
 
 def _show(folder: Path, request: ProbeRequest, *, as_json: bool) -> None:

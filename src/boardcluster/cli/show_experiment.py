@@ -16,7 +16,7 @@ from boardcluster.analysis.experiments import (
 from boardcluster.analysis.twins import dilation_words, twin_words
 from boardcluster.cli.console import print_columns, print_json, print_table, say
 from boardcluster.records import Result
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from boardcluster.spec.experiment import ExperimentSpec
@@ -66,7 +66,7 @@ def print_experiment(
 
 def _cell_words(row: ExperimentRow) -> str:
     size = format_bytes(row.size_bytes) if row.size_bytes else ""
-    workers = f"{row.workers} workers" if row.workers else ""
+    workers = format_count(row.workers, "worker") if row.workers else ""
     parts = (row.twin, f"{row.workload} on {row.engine}", size, workers, row.profile, row.settings)
     return ", ".join(part for part in parts if part)
 

@@ -86,8 +86,9 @@ def print_precision(preview: Preview) -> None:
         )
         return
     least = "" if outlook.suffices else ", the most allowed, which is not enough"
-    say(f"about {outlook.runs_of_each_cell} runs of each cell{least}, from how earlier runs varied")
-    say(f"time for these {preflight.runs} runs: {_time_words(preflight)}")
+    each = format_count(outlook.runs_of_each_cell, "run")
+    say(f"about {each} of each cell{least}, from how earlier runs varied")
+    say(f"time for these {format_count(preflight.runs, 'run')}: {_time_words(preflight)}")
     if by_start and not all(row.from_starts for row in outlook.forecasts):
         say(
             "that is a minimum: how starts differ is unknown, because no earlier campaign had "

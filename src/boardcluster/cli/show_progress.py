@@ -14,7 +14,7 @@ from boardcluster.analysis.twins import node_words
 from boardcluster.cli.console import plain
 from boardcluster.queries.progress import Progress, left_seconds, seconds_since, typical_seconds
 from boardcluster.records import AttemptState, Result
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 __all__ = ["progress_picture", "progress_title", "progress_words"]
 
@@ -25,7 +25,7 @@ def _trial_words(result: Result) -> str:
     trial = result.trial
     words = [f"{trial.workload} on {trial.engine.value}"]
     words += [format_bytes(trial.size_bytes)] if trial.size_bytes else []
-    words += [f"{trial.workers} workers", label_of([result])]
+    words += [format_count(trial.workers, "worker"), label_of([result])]
     words += [f"{'warm-up' if trial.warm_up else 'repetition'} {trial.repetition}"]
     return ", ".join(word for word in words if word)
 

@@ -7,7 +7,7 @@ from boardcluster.cli.console import print_columns, print_json, say
 from boardcluster.factors import setting_words
 from boardcluster.tuning.space import RuledOut
 from boardcluster.tuning.summary import TuningSummary
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 __all__ = ["print_tune_preview", "print_tuning"]
 
@@ -32,7 +32,7 @@ def print_tune_preview(preview: TunePreview, *, as_json: bool) -> None:
         )
         return
     print_columns(
-        f"{len(plan.space)} settings",
+        format_count(len(plan.space), "setting"),
         {
             "setting": lambda row: row.name,
             "values": lambda row: row.words,
@@ -45,14 +45,14 @@ def print_tune_preview(preview: TunePreview, *, as_json: bool) -> None:
     say(f"tried first: the base {plan.request.base}, then {known}")
     sizes = ", ".join(format_bytes(size) for size in preview.sizes_bytes if size)
     say(f"sizes: {sizes or 'none, because it takes no input'}")
-    if preview.run_seconds is None or preview.proof_seconds is None:
+    if preview.run_seconds is None or preview.proof_seconds is None or preview.runs is None:
         say("no run of it is stored yet, so how many fit into the budget is unknown")
         return
     say(
         f"a run takes about {format_seconds(preview.run_seconds)}, the proof"
         f" {format_seconds(preview.proof_seconds)}; the rest of"
-        f" {format_seconds(plan.request.budget_seconds)} is enough for about {preview.runs} runs "
-        "of the whole, or more smaller ones"
+        f" {format_seconds(plan.request.budget_seconds)} is enough for about"
+        f" {format_count(preview.runs, 'run')} of the whole, or more smaller ones"
     )
 
 
@@ -88,7 +88,7 @@ def print_tuning(summary: TuningSummary) -> None:
         shown = summary.effects[:_EFFECTS_SHOWN]
         print_columns("effect of each setting (medians, not a proof)", effects, shown)
     for reason, count in summary.ruled_out:
-        say(f"ruled out {count} times: {reason}")
+        say(f"ruled out {format_count(count, 'time')}: {reason}")
     say(summary.drift_words)
     for key, value in sorted(summary.best.items()):
         say(f"  {setting_words(key, value)}")

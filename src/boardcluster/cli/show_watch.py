@@ -37,7 +37,7 @@ def print_standing(standing: WatchStanding, *, as_json: bool) -> None:
         "stands": _stands,
         "changed": lambda row: between_words(row.chart.change) if row.chart.change else "",
     }
-    title = f"{standing.name}: {len(standing.rounds)} rounds of {standing.file}"
+    title = f"{standing.name}: {format_count(len(standing.rounds), 'round')} of {standing.file}"
     print_columns(title, columns, standing.cells)
     for row in standing.cells:
         for line in row.changed:
@@ -120,10 +120,11 @@ def print_bisect_plan(plan: BisectPlan, *, as_json: bool) -> None:
             first: lambda row: row.old,
             second: lambda row: row.new,
         }
-        print_columns(f"{len(plan.sides.differences)} differences", columns, plan.sides.differences)
+        found = plan.sides.differences
+        print_columns(format_count(len(found), "difference"), columns, found)
         for key, why in plan.sides.refused.items():
             say(f"left out: {key}: {why}")
-    runs = f"{plan.runs_least} runs"
+    runs = format_count(plan.runs_least, "run")
     if plan.runs_most > plan.runs_least:
         runs += f", at most {plan.runs_most}"
     took = "no run of these cells is stored yet, so how long it takes is unknown"
@@ -133,7 +134,8 @@ def print_bisect_plan(plan: BisectPlan, *, as_json: bool) -> None:
             took += f", at most {format_seconds(plan.runs_most * plan.run_seconds)}"
         took += " and what the cluster needs to start"
     cells = format_count(len(plan.cells), "cell")
-    say(f"{cells}, {plan.runs_of_each} runs of each side in a step: {runs}; {took}")
+    each = format_count(plan.runs_of_each, "run")
+    say(f"{cells}, {each} of each side in a step: {runs}; {took}")
 
 
 def print_bisection(done: BisectOutcome, *, as_json: bool) -> None:

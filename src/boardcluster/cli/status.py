@@ -42,11 +42,12 @@ def command(
     _print_daemons(seen)
     if seen.health:
         say(
-            f"live: {seen.health.live_datanodes} DataNodes, {seen.health.live_nodemanagers} "
-            f"NodeManagers; HDFS has {format_bytes(seen.health.hdfs_free_bytes)} left"
+            f"live: {format_count(seen.health.live_datanodes, 'DataNode')}, "
+            f"{format_count(seen.health.live_nodemanagers, 'NodeManager')}; "
+            f"HDFS has {format_bytes(seen.health.hdfs_free_bytes)} left"
         )
         if blocks := seen.health.under_replicated_blocks:
-            say(f"{blocks} blocks of HDFS have fewer copies than they should")
+            say(f"HDFS has {format_count(blocks, 'block')} with too few copies")
     if seen.page_hint:
         say(seen.page_hint)
 

@@ -60,8 +60,8 @@ def command(
         list[str] | None,
         typer.Option(
             help="NAME=FILE: a file that is neither shown nor stored. The program opens it at "
-            "the path that its variable NAME holds, and other jobs of the cluster can read it "
-            "meanwhile; repeat for several."
+            "the path that its variable NAME holds, and other jobs of the cluster can read it in "
+            "the meantime; repeat for several."
         ),
     ] = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",

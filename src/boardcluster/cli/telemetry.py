@@ -18,6 +18,7 @@ from boardcluster.foreign import write_csv
 from boardcluster.queries.runs import find_run, nearest
 from boardcluster.records import Telemetry
 from boardcluster.store import Store
+from boardcluster.units import format_count
 
 __all__ = ["EPILOG", "command"]
 
@@ -129,7 +130,7 @@ def _write_csv(
     path = Path(target)
     with writing(path), path.open("w", encoding="utf-8", newline="") as stream:
         count = _write_rows(stream, telemetry, columns, phase)
-    say(f"{count} values: {path}")
+    say(f"{format_count(count, 'value')}: {path}")
 
 
 def _write_rows(

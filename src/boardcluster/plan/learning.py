@@ -37,6 +37,7 @@ from boardcluster.plan.power import load_of
 from boardcluster.plan.series import SeriesData, distances, fit_series
 from boardcluster.plan.spill import SpillRule, spill_rule
 from boardcluster.records import Engine
+from boardcluster.units import format_count
 
 __all__ = [
     "KEPT_ASIDE",
@@ -305,7 +306,7 @@ def _own(
         ),
         load=prior.load if prior else load_of(*key),
         sources=(
-            "1 own run" if len(runs) == 1 else f"{len(runs)} own runs",
+            format_count(len(runs), "own run"),
             *(prior_words(source) for source in (prior.sources if prior else ())),
         ),
         intermediate=prior.intermediate if prior else None,

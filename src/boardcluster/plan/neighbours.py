@@ -13,7 +13,7 @@ from boardcluster.plan.limits import shown_limit
 from boardcluster.plan.offers import is_compatible
 from boardcluster.plan.planning import PlanSpace, describe_cluster
 from boardcluster.plan.purchase import NearChoice
-from boardcluster.units import format_rate, format_seconds
+from boardcluster.units import format_count, format_rate, format_seconds
 
 __all__ = ["near_choices", "why_not", "would_change"]
 
@@ -78,8 +78,7 @@ def _one_thing_else(one: CandidateSet, space: PlanSpace) -> Iterator[tuple[str, 
     least = 0 if space.there.rows else 1
     for number in (workers - 1, workers + 1):
         if least <= number <= space.workers_most:
-            word = "worker" if number == 1 else "workers"
-            yield f"{number} {word}", replace(one, workers=np.array([number]))
+            yield format_count(number, "worker"), replace(one, workers=np.array([number]))
     if workers:
         yield from _other_parts(one, space)
     for key, names in (

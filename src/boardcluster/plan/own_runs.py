@@ -28,6 +28,7 @@ from boardcluster.records import (
     Verdict,
     in_cell,
 )
+from boardcluster.units import format_count
 
 __all__ = [
     "OwnGroup",
@@ -262,14 +263,15 @@ def chosen_group(
     others = [group for group in groups if group is not chosen]
     if mixed and others:
         every = [run for group in groups for run in group.runs]
-        said = [f"included, as asked: {len(group.runs)} of {group.words}" for group in groups]
+        said = [
+            f"included, as asked: {format_count(len(group.runs), 'run')} of {group.words}"
+            for group in groups
+        ]
         return tuple(every), tuple(said)
-    left = [f"left out: {_count(len(group.runs))} of {group.words}" for group in others]
+    left = [
+        f"left out: {format_count(len(group.runs), 'run')} of {group.words}" for group in others
+    ]
     return (chosen.runs if chosen else ()), tuple(left)
-
-
-def _count(runs: int) -> str:
-    return "1 run" if runs == 1 else f"{runs} runs"
 
 
 def own_rates(probes: Iterable[ProbeRun], writes: Iterable[Result]) -> OwnRates:

@@ -23,7 +23,7 @@ from boardcluster.probes.node import ask_program
 from boardcluster.probes.timing import time_program
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.node_rpc import drop_caches
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = [
     "REPEATS",
@@ -264,7 +264,7 @@ def measure_program(
         ProbeOutputError: an output is wrong.
         RemoteError: the program failed, or did not end in time.
     """
-    words = "1 thread" if threads == 1 else f"{threads} threads"
+    words = format_count(threads, "thread")
     took: list[float] = []
     dropped = True
     for _ in range(REPEATS[site.mode]):

@@ -28,7 +28,7 @@ from boardcluster.queries.searches import without_searches
 from boardcluster.records import AttemptState, Campaign, Result, Verdict
 from boardcluster.spec.twin import part_name
 from boardcluster.store import Store
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = ["compare_named"]
 
@@ -379,7 +379,7 @@ def _named(point: ResultPoint) -> str:
     if at.get("size_bytes"):
         parts.append(format_bytes(int(at["size_bytes"])))
     if "workers" in at:
-        parts.append("1 worker" if at["workers"] == 1 else f"{at['workers']} workers")
+        parts.append(format_count(int(at["workers"]), "worker"))
     return " ".join(parts)
 
 

@@ -323,7 +323,7 @@ def _proof_summary(source: Source) -> str:
             f"{tainted}: {whose} {outputs} proved right by a method named here, so only {whose}"
             f" {times} cannot be trusted."
         )
-    runs = "The 1 run" if total == 1 else f"The {total} runs"
+    runs = f"The {words.count(total, 'run')}"
     each = "its output was" if total == 1 else "each of their outputs was"
     also = f" Also verified, but left out of the statistics: {tainted}." if out else ""
     return (

@@ -50,7 +50,8 @@ def _sentences(source: Source) -> list[str]:
         groups.setdefault(_setup(setup), []).append(setup)
     said = [_named(source, text, group) for text, group in list(groups.items())[:_SETUPS_SHOWN]]
     if len(groups) > _SETUPS_SHOWN:
-        said.append(f"The table shows {len(groups) - _SETUPS_SHOWN} more kinds of setup.")
+        more = len(groups) - _SETUPS_SHOWN
+        said.append(f"The table shows {words.count(more, 'more kind')} of setup.")
     dilations = {
         item.measurement.dilation for item in source.results if item.measurement is not None
     } - {1.0}

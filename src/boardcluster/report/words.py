@@ -13,7 +13,7 @@ from boardcluster.capabilities import every_kind
 from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.records import Engine, Security, Trial, Verdict
 from boardcluster.redaction import HIDDEN, redact
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 __all__ = [
     "DILATED",
@@ -242,7 +242,7 @@ def ratio(value: float) -> str:
 
 def count(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    return format_count(number, singular, plural)
 
 
 def verdicts(found: Iterable[Verdict]) -> str:

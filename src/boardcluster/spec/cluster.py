@@ -87,6 +87,7 @@ from boardcluster.spec.twin import (
     part_name,
     twin_problems,
 )
+from boardcluster.units import format_count
 
 __all__ = [
     "BOARDS_MAX",
@@ -396,7 +397,7 @@ def _whole_problems(
         problems += _role_problems(document, nodes)
     problems += _misplaced_problems(document.data, nodes, kind)
     if len(nodes) > kind.nodes_max:
-        most = f"{kind.nodes_max} node{'s' if kind.nodes_max > 1 else ''}"
+        most = format_count(kind.nodes_max, "node")
         text = f'{len(nodes)} nodes; allowed: at most {most} of the kind "{kind.kind}"'
         problems.append(Problem(path=("node", kind.nodes_max), text=text))
     if kind.over_ssh:

@@ -46,6 +46,7 @@ from boardcluster.units import (
     MIB,
     format_bytes,
     format_bytes_exact,
+    format_count,
     format_rate_exact,
 )
 
@@ -288,19 +289,16 @@ def _worker_memory_bytes(*, workers: int, host_available_bytes: int) -> int:
     available_needed_bytes = -(-needed_bytes * 100 // _USABLE_PERCENT)
     largest = workers_that_fit(host_available_bytes)
     message = (
-        f"not enough memory for a master and {_count(workers)}: "
+        f"not enough memory for a master and {format_count(workers, 'worker')}: "
         f"{_binary(host_available_bytes)} available x {_USABLE_PERCENT} % = "
         f"{_binary(usable_bytes)} usable; needed are {master} (master) + {workers} x {least} "
         f"(the least per worker) = {_binary(needed_bytes)}, for which "
         f"{_binary(available_needed_bytes)} must be available; the largest number of workers that "
         f"fits is {largest}"
     )
-    hint = f"ask for at most {_count(largest)}, or free memory" if largest else "free memory"
+    fewer = f"ask for at most {format_count(largest, 'worker')}, or free memory"
+    hint = fewer if largest else "free memory"
     raise CapacityError(message, hint=hint)
-
-
-def _count(workers: int) -> str:
-    return f"{workers} worker" if workers == 1 else f"{workers} workers"
 
 
 def _binary(size_bytes: int) -> str:

@@ -16,7 +16,7 @@ from boardcluster.records import ClusterSpec, DiskLimits, NodeLimits, NodeSpec, 
 from boardcluster.spec.checks import DISK_BYTES_MIN, MEMORY_BYTES_MIN
 from boardcluster.twin.heat import heat_models
 from boardcluster.twin.setpoints import DiskSetPoints, NodeSetPoints, set_points
-from boardcluster.units import MIB, format_bytes
+from boardcluster.units import MIB, format_bytes, format_count
 
 __all__ = ["IDLE_HEADROOM", "Host", "TwinPlan", "plan_limits"]
 
@@ -188,8 +188,9 @@ class _Demand:
 
     @property
     def words(self) -> str:
-        who = "1 node needs" if self.nodes == 1 else f"{self.nodes} nodes need"
-        return f"{who} {self.cores:.1f} cores of this machine's {self.host_cores}"
+        verb = "needs" if self.nodes == 1 else "need"
+        cores = f"{self.cores:.1f} cores of this machine's {self.host_cores}"
+        return f"{format_count(self.nodes, 'node')} {verb} {cores}"
 
 
 def _dilation(demand: _Demand, declared: float | None) -> tuple[float, tuple[str, ...]]:
@@ -276,7 +277,7 @@ def _check_sizes(spec: ClusterSpec, host: Host) -> None:
         return
     choices = []
     if fitting:
-        choices.append(f"declare at most {fitting} worker{'s' if fitting > 1 else ''}")
+        choices.append(f"declare at most {format_count(fitting, 'worker')}")
     if len(sizes) == len(lines):
         choices.append(f"declare {' and '.join(sizes)}")
     raise CapacityError(

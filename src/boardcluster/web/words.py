@@ -5,7 +5,7 @@ from __future__ import annotations
 from boardcluster.analysis.cells import verdict_of
 from boardcluster.factors import settings_words
 from boardcluster.records import AttemptState, Result, Trial, Verdict
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = ["outcome_words", "trial_title"]
 
@@ -26,7 +26,7 @@ def trial_title(trial: Trial) -> str:
         words = f"{trial.workload} on {trial.engine.own_name}"
     if trial.size_bytes:
         words += f", {format_bytes(trial.size_bytes)}"
-    words += f", {trial.workers} workers" if trial.workers != 1 else ", 1 worker"
+    words += f", {format_count(trial.workers, 'worker')}"
     words += "".join(f", {key} {value}" for key, value in sorted(trial.parameters.items()))
     words += f", {settings_words(trial.settings)}" if trial.settings else ""
     return words + (", warm-up" if trial.warm_up else "")
@@ -44,7 +44,9 @@ def outcome_words(result: Result) -> str:
         return f"{what}: {attempt.reason or 'no reason was recorded'}."
     proof = measured.verification
     words = f"It took {measured.duration_seconds:.1f} s"
-    words += f"; {proof.records:,} records were verified" if proof is not None else ""
+    if proof is not None:
+        verb = "was" if proof.records == 1 else "were"
+        words += f"; {format_count(proof.records, 'record')} {verb} verified"
     verdict = verdict_of(result)
     if verdict is not Verdict.UNJUDGED:
         words += f"; it {_VERDICTS[verdict]}"

@@ -329,7 +329,7 @@ def test_a_node_that_swaps() -> None:
     bound = diagnosis(Bound.MEMORY, 0.3, twice=1.6)
     found = advised(run(), rule="swap", watched=watched, diagnosed=bound)
     assert only(found).gain == 1.6
-    assert "less `memory` of pi2" in only(found).setting  # nobody says what is declared
+    assert "a smaller `memory` of pi2" in only(found).setting  # nobody says what is declared
 
 
 def test_memory_is_lowered_by_what_was_in_swap_and_not_by_what_went_to_and_fro() -> None:

@@ -515,15 +515,16 @@ def test_status_of_boards(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "boardcluster tunnel" in text
     assert "without root" not in text
     assert "INSECURE" not in text
-    assert "fewer copies" not in text
+    assert "too few copies" not in text
 
 
+@pytest.mark.parametrize(("blocks", "words"), [(1, "1 block"), (6, "6 blocks")])
 def test_status_counts_blocks_with_too_few_copies(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, blocks: int, words: str
 ) -> None:
-    text = shown(desk, monkeypatch, health=health_of(under_replicated_blocks=6))
+    text = shown(desk, monkeypatch, health=health_of(under_replicated_blocks=blocks))
 
-    assert "6 blocks of HDFS have fewer copies than they should" in text
+    assert f"HDFS has {words} with too few copies" in text
 
 
 def test_status_of_an_open_cluster_says_so_first(

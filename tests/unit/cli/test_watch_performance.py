@@ -153,7 +153,7 @@ def test_a_run_that_is_always_invalid_does_not_hold_the_next_round_up(
 def test_an_edited_file_does_not_go_on_with_the_same_chart(desk: Desk, file: Path) -> None:
     take(desk, file, 20.0)
     file.write_text(file.read_text().replace("1 MB", "2 MB"))
-    with pytest.raises(UsageError, match="differs in meaning from the 1 rounds") as caught:
+    with pytest.raises(UsageError, match="differs in meaning from the 1 round so far") as caught:
         watch(desk, file)
     assert "--new" in caught.value.hint
     assert len(take(desk, file, 20.0, "--new")["watch"]["rounds"]) == 1

@@ -315,7 +315,7 @@ def test_data_in_memory(view: Facts) -> None:
 )
 def test_storage_errors(line: str, view: Facts) -> None:
     found = fault(with_facts(view, "pi1", kernel_faults=(line,)), "storage_errors", ERROR)
-    assert line in found.seen
+    assert found.seen == f"pi1: 1 line in the kernel's log, the last: {line}"
     assert all(
         row.ok for row in look(with_facts(view, "pi1", kernel_faults=(line,)), "usb_storage")
     )
@@ -333,8 +333,10 @@ def test_resets_of_a_usb_disk(view: Facts) -> None:
         "usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd",
     )
     found = fault(with_facts(view, "pi1", kernel_faults=lines), "usb_storage", WARNING)
-    assert found.seen.startswith("pi1: 2 resets")
+    assert found.seen.startswith("pi1: 2 resets since boot")
     assert "usb-storage.quirks" in found.fix
+    once = fault(with_facts(view, "pi1", kernel_faults=lines[1:]), "usb_storage", WARNING)
+    assert once.seen.startswith("pi1: 1 reset since boot")
 
 
 def test_a_log_that_may_not_be_read_is_no_fault_and_no_good_news(view: Facts) -> None:

@@ -6,7 +6,14 @@ import datetime
 import json
 
 import pytest
-from tests.builders import make_attempt, make_campaign, make_measurement, make_trial, noon
+from tests.builders import (
+    make_attempt,
+    make_campaign,
+    make_measurement,
+    make_proof,
+    make_trial,
+    noon,
+)
 
 from boardcluster.queries.progress import Progress
 from boardcluster.records import Attempt, AttemptState, Result, Verdict
@@ -76,6 +83,13 @@ def test_a_verdict_of_an_older_store_may_have_no_reason() -> None:
     measured = make_measurement(9.0, verdict=Verdict.TAINTED, verdict_reasons=("",))
     result = Result(trial=make_trial(), attempt=make_attempt(), measurement=measured)
     assert outcome_words(result).endswith("it was disturbed.")
+
+
+@pytest.mark.parametrize(("records", "words"), [(1, "1 record was"), (2, "2 records were")])
+def test_how_many_records_were_verified(records: int, words: str) -> None:
+    measured = make_measurement(9.0, verification=make_proof(records=records))
+    result = Result(trial=make_trial(), attempt=make_attempt(), measurement=measured)
+    assert f"It took 9.0 s; {words} verified" in outcome_words(result)
 
 
 def test_titles_say_what_differs() -> None:

@@ -20,7 +20,7 @@ from boardcluster.analysis.advice.settings import matrix_key
 from boardcluster.analysis.advice.view import RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.records import Checksum
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = ["BLOCK_RULES"]
 
@@ -97,7 +97,7 @@ def _copies_measured(rule: Rule, view: View) -> Iterator[Advice]:
                 rule,
                 group,
                 pair,
-                title=f"Keep {fewer} cop{'y' if fewer == 1 else 'ies'} of the output of"
+                title=f"Keep {format_count(fewer, 'copy', 'copies')} of the output of"
                 f" {group.subject}",
                 seen=f"{fewer} instead of {more} copies",
                 level=f"replication = {fewer}",

@@ -155,10 +155,10 @@ def _change(group: Group) -> tuple[str, str, str] | None:
         return (
             "Let the SSDs use PCIe 3",
             "`dtparam=pciex1_gen=3` in /boot/firmware/config.txt of each Pi 5, then a reboot",
-            f"{_named(old)} {'reach' if len(old) > 1 else 'reaches'} their SSD by PCIe 2",
+            f"{_named(old)} {'reach their' if len(old) > 1 else 'reaches its'} SSD over PCIe 2",
         )
     if fast := _media(run, _SSDS):
-        have = "have SSDs" if len(fast) > 1 else "has an SSD"
+        have = "have SSDs, which serve" if len(fast) > 1 else "has an SSD, which serves"
         return (
             f"Let more tasks of {group.subject} wait for the SSDs at once",
             (
@@ -166,7 +166,7 @@ def _change(group: Group) -> tuple[str, str, str] | None:
                 " `[matrix.settings]`: `spark.executor.cores`, or for MapReduce smaller containers;"
                 " or faster SSDs"
             ),
-            f"{_named(fast)} {have}, which serve many requests at once",
+            f"{_named(fast)} {have} many requests at once",
         )
     return None
 

@@ -43,7 +43,7 @@ def _containers(rule: Rule, view: View) -> Iterator[Advice]:
         yield advice(
             rule,
             group,
-            title=f"Take smaller containers for {group.subject}",
+            title=f"Use smaller containers for {group.subject}",
             seen=(
                 f"map containers of {size_mib:.0f} MiB, of which the largest map used"
                 f" {format_bytes(peak_bytes, binary=True)} ({percent(used)}); memory holds {places}"
@@ -93,13 +93,13 @@ def _swap_advice(rule: Rule, view: View, group: Group, node: str, runs: list[Run
 
 def _less_memory(declared: NodeSpec | None, worst: NodeUse, group: Group, *, shared: bool) -> str:
     if shared:
-        return "less `memory` of each `[[node]]` of cluster.toml, or fewer workers"
+        return "a smaller `memory` in each `[[node]]` of cluster.toml, or fewer workers"
     if group.trial.profile != "default":
         return (
             f"{DEFAULT_PROFILE}: the sizes of {group.trial.profile} are fixed, whatever a node has"
         )
     if declared is None:
-        return f"less `memory` of {worst.node} in its `[[node]]` of cluster.toml"
+        return f"a smaller `memory` of {worst.node} in its `[[node]]` of cluster.toml"
     # What was in swap did not fit: so much less is what tasks may be given. What went to and fro
     # counts only where that is not known, as the same pages may have gone many times.
     used_bytes = worst.swap_used_most_bytes

@@ -19,7 +19,7 @@ from boardcluster.analysis.advice.view import JOB, Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import Engine
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_count, format_seconds
 
 __all__ = ["TASK_RULES", "container_mib", "places_of"]
 
@@ -77,7 +77,7 @@ def _reducers(rule: Rule, view: View) -> Iterator[Advice]:
             group,
             title=f"Give {group.subject} {count} reducers",
             seen=(
-                f"{reduces} reduce task{'s' if reduces > 1 else ''} where {places} can run at once;"
+                f"{format_count(reduces, 'reduce task')} where {places} can run at once;"
                 f" the reduce phase after the last map took {format_seconds(tail_seconds)},"
                 f" {percent(share)} of the run ({group.where})"
             ),
@@ -135,8 +135,7 @@ def _tasks_of(run: RunView) -> _Tasks | None:
             return None
         return _Tasks(
             count=tasks / stages,
-            words=f"{tasks} task{'s' if tasks > 1 else ''} in {stages}"
-            f" stage{'s' if stages > 1 else ''}",
+            words=f"{format_count(tasks, 'task')} in {format_count(stages, 'stage')}",
             wall_seconds=_stages_seconds(run),
             work_seconds=run.counted_seconds(run.counter("spark/executorRunTime")),
         )
@@ -145,7 +144,7 @@ def _tasks_of(run: RunView) -> _Tasks | None:
         return None
     return _Tasks(
         count=maps,
-        words=f"{maps} map task{'s' if maps > 1 else ''}",
+        words=format_count(maps, "map task"),
         wall_seconds=run.phase_seconds("map"),
         work_seconds=run.counted_seconds(run.counter(f"{JOB}MILLIS_MAPS")),
     )
@@ -265,8 +264,8 @@ def _start_up(rule: Rule, view: View) -> Iterator[Advice]:
         duration_seconds = run.measurement.duration_seconds
         seen = (
             f"{words} for {format_seconds(share * duration_seconds)} of"
-            f" {format_seconds(duration_seconds)}, {percent(share)}: JVMs start, and"
-            f" heartbeats are waited for ({group.where})"
+            f" {format_seconds(duration_seconds)}, {percent(share)}: JVMs start, and tasks wait"
+            f" for heartbeats ({group.where})"
         )
         if not trial.size_bytes:
             yield advice(

@@ -24,7 +24,7 @@ from boardcluster.records import (
     Result,
     Trial,
 )
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 
 __all__ = ["HOST", "JOB", "TASK", "Group", "RunView", "View"]
 
@@ -211,7 +211,7 @@ class Group:
         trial = self.trial
         size = format_bytes(trial.size_bytes) if trial.size_bytes else ""
         own = settings(trial, security=self.typical.fingerprint.security)
-        workers = f"{trial.workers} worker{'s' if trial.workers != 1 else ''}"
+        workers = format_count(trial.workers, "worker")
         count = f"{len(self.runs)} runs" if len(self.runs) > 1 else "one run"
         parts = [self.subject, size, workers, f"profile {trial.profile}", own, count, self.emulated]
         return ", ".join(part for part in parts if part)

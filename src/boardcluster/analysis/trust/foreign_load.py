@@ -10,7 +10,7 @@ from boardcluster.analysis.trust.effects import TimeLost, amount_within, delay, 
 from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Series, Track, Window, seconds_text
 from boardcluster.records import Verdict
-from boardcluster.units import format_bytes, format_rate
+from boardcluster.units import format_bytes, format_count, format_rate
 
 __all__ = [
     "OTHER_RULES",
@@ -188,7 +188,7 @@ def quota_track(window: Window) -> Track | None:
 
 def _and_more(changes: int) -> str:
     """How many changes there were beyond the first that is named."""
-    return f", and {changes - 1} more change{'s' if changes > 2 else ''}" if changes > 1 else ""
+    return f", and {format_count(changes - 1, 'more change')}" if changes > 1 else ""
 
 
 def cores_text(cores: float) -> str:

@@ -1,7 +1,7 @@
 """The clocks of all boards are set by time servers, and agree.
 
-- Two clocks, the driver's among them, are surely more than a second apart, or one is known to
-  half a second only (error). Fix: `sudo timedatectl set-ntp true`.
+- Two clocks, the driver's among them, are certainly more than a second apart, or one is known
+  only to within half a second (error). Fix: `sudo timedatectl set-ntp true`.
 - No time service sets a clock (warning). Fix: the same; `--fix` does it where systemd runs.
 """
 

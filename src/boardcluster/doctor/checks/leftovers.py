@@ -6,6 +6,7 @@
 """
 
 from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.units import format_count
 
 __all__ = ["CHECK"]
 
@@ -24,7 +25,8 @@ def _look(facts: Facts) -> Faults:
     elif facts.driver is not None:
         yield f"process {facts.driver} is working on this cluster right now"
     elif not state.capabilities.on_this_machine:
-        yield f"{len(state.nodes)} boards are recorded: see dead_daemons"
+        boards = format_count(len(state.nodes), "board")
+        yield f"{boards} recorded as alive: see dead_daemons"
     elif facts.alive and state.phase == "up":
         yield "the cluster is up, with every node alive"
     else:
@@ -35,7 +37,7 @@ def _what(facts: Facts, *, link: str) -> str:
     if not facts.this_boot:
         return "a cluster is recorded as alive, but this machine was rebooted since"
     count = len(facts.processes)
-    parts = [f"{count} process{'es' if count > 1 else ''}"] if count else []
+    parts = [format_count(count, "process", "processes")] if count else []
     if link and facts.machine.paths(f"/sys/class/net/{link}"):
         parts.append(f"the network interface {link}")
     rest = " and ".join(parts) or "its record only"

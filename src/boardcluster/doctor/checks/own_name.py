@@ -28,7 +28,7 @@ CHECK = Check(
     why="Debian's installer writes `127.0.1.1 NAME` into /etc/hosts. A daemon that binds to its "
     "name is then alone: DataNodes cannot reach the NameNode, and nobody can reach a DataNode. "
     "Where cloud-init keeps /etc/hosts (`manage_etc_hosts: true`, as Raspberry Pi Imager 2 sets "
-    "it), it is written anew at each boot; the next `up` repairs it.",
+    "it), it is rewritten at each boot; the next `up` repairs it.",
     source='Debian Reference, "The hostname resolution"; Hadoop wiki, "ConnectionRefused"',
     severity=Severity.ERROR,
     look=_look,

@@ -1,4 +1,4 @@
-"""A small cluster goes on writing when a DataNode fails.
+"""A small cluster can continue to write when a DataNode fails.
 
 - As many replicas as workers, three or more, and a policy that asks for another DataNode. Fix:
   `profile = "default"`.

@@ -6,6 +6,7 @@
 import re
 
 from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.units import format_count
 
 __all__ = ["CHECK"]
 
@@ -26,7 +27,8 @@ def _look(facts: Facts) -> Faults:
         ]
         if lines:
             yield Fault(
-                f"{len(lines)} lines in the kernel's log, the last: {lines[-1].strip()}",
+                f"{format_count(len(lines), 'line')} in the kernel's log, the last: "
+                f"{lines[-1].strip()}",
                 node=board.name,
                 fix="power the board off, reseat card and cables, and copy what matters to a new "
                 "medium if errors return",

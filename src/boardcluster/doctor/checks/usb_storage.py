@@ -7,6 +7,7 @@
 import re
 
 from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.units import format_count
 
 __all__ = ["CHECK"]
 
@@ -19,7 +20,7 @@ def _look(facts: Facts) -> Faults:
             yield f"{board.name}: {UNREAD_LOG}"
         elif lines := [row for row in board.facts.kernel_faults if _RESET.search(row)]:
             yield Fault(
-                f"{len(lines)} resets since boot, the last: {lines[-1].strip()}",
+                f"{format_count(len(lines), 'reset')} since boot, the last: {lines[-1].strip()}",
                 node=board.name,
                 fix="use a powered hub or a better adapter, or switch UAS off: take ID from "
                 f"{board.there('lsusb')} and add `usb-storage.quirks=ID:u` to "

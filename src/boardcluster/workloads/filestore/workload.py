@@ -29,7 +29,7 @@ from boardcluster.services.gluster.volume import (
     printed_log,
     serving,
 )
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 from boardcluster.workloads.base import (
     Context,
     InputKind,
@@ -113,9 +113,8 @@ class _FileStore(Workload):
     def check(self, spec: JobSpec) -> None:
         if spec.replication > spec.workers or spec.replication < _REPLICAS_LEAST:
             raise CapacityError(
-                f"filestore keeps {spec.replication} "
-                f"{'copy' if spec.replication == 1 else 'copies'} of each file on as many of "
-                f"{spec.workers} {'worker' if spec.workers == 1 else 'workers'}; it needs at least "
+                f"filestore keeps {format_count(spec.replication, 'copy', 'copies')} of each file "
+                f"on as many of {format_count(spec.workers, 'worker')}; it needs at least "
                 f"{_REPLICAS_LEAST} workers and {_REPLICAS_LEAST} copies, and a worker for each",
                 hint="set workers and replication, for example workers = 2, replication = 2",
             )

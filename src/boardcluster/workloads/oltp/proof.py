@@ -24,6 +24,7 @@ from boardcluster.services.http.result import (
     read_counts,
     read_fault,
 )
+from boardcluster.units import format_count
 from boardcluster.workloads.base import Proof
 
 __all__ = ["LEDGERED", "PLAIN", "SATURATION", "SHARES", "DatabaseRun", "load_name", "prove"]
@@ -159,9 +160,8 @@ def _lent(run: DatabaseRun, before: FarmCounts, after: FarmCounts) -> list[str]:
     """Say which servers that nobody took away the balancer was without for a while."""
     times = {name: after.noticed[name] - before.noticed[name] for name in run.workers[:-1]}
     return [
-        f"the balancer was also without the database on {name}, {count} "
-        f"{'time' if count == 1 else 'times'}: it may have copied all of its data to "
-        f"{run.workers[-1]}, and is closed to writes then"
+        f"the balancer was also without the database on {name}, {format_count(count, 'time')}: "
+        f"it may have copied all of its data to {run.workers[-1]}, and is closed to writes then"
         for name, count in times.items()
         if count
     ]
