@@ -42,7 +42,7 @@ CROWD = 8
 """A busy thread is moved away from so many idle ones, which take long to look through."""
 
 PAUSE_SECONDS = 0.002
-"""How long to wait, for each thread that was looked at in vain, before the next look."""
+"""How long to wait, for each thread that was looked at in vain, before another look at it."""
 
 LOCKED_WITHIN_SECONDS = 2.0
 ALIVE_SECONDS = 1.0
@@ -67,7 +67,8 @@ class Core:
         self.size = 0
         """How many threads it had when they were last counted."""
         self.due = 0.0
-        """When to look through its threads again."""
+        """When to look through all its threads again."""
+        self._in_vain: frozenset[str] = frozenset()
 
     def _counted(self) -> int:
         try:
@@ -96,14 +97,25 @@ class Core:
         """Whether it was not held back lately."""
         return self._since >= HELD_TURNS
 
-    def runnable(self) -> list[str]:
-        """Return the threads that run or wait for the core."""
+    def runnable(self, most: int | None = None, *, only_new: bool = False) -> list[str]:
+        """Return the threads that run or wait for the core, oldest first.
+
+        Args:
+            most: only the newest so many of them. The kernel lists threads in their order, and what
+                has just begun is likelier to be busy than the hundreds of a daemon.
+            only_new: those that came since all were last looked at in vain.
+        """
         try:
             threads = self._threads.read_text().split()
         except OSError:
             return []
         self.size = len(threads)
-        return [thread for thread in threads if wants_to_run(thread)]
+        if only_new:
+            threads = [thread for thread in threads if thread not in self._in_vain]
+        else:
+            self._in_vain = frozenset(threads)
+        found = itertools.islice(filter(wants_to_run, reversed(threads)), most)
+        return list(found)[::-1]
 
     def take(self, thread: str) -> None:
         """Move a thread into this group; one that has ended is nothing to move."""
@@ -126,7 +138,7 @@ def wants_to_run(thread: str) -> bool:
         os.close(descriptor)
 
 
-def share(core: Core, free: list[Core]) -> bool:
+def share(core: Core, free: list[Core], *, only_new: bool = False) -> bool:
     """Spread the threads that want to run in one group over it and those that are free.
 
     Return whether any was moved.
@@ -134,8 +146,9 @@ def share(core: Core, free: list[Core]) -> bool:
     Args:
         core: that was held back.
         free: cores of the same node; those that get a thread are taken out.
+        only_new: look at those threads that came since all were last looked at.
     """
-    threads = core.runnable()
+    threads = core.runnable(most=len(free) + 1, only_new=only_new)
     free.sort(key=lambda other: other.size)
     if len(threads) == 1 and core.size > CROWD and free[0].size < CROWD:
         free.pop(0).take(threads[0])
@@ -184,7 +197,8 @@ class NodeCores:
         tight = [core for core in self.cores if core.is_tight]
         free = [core for core in self.cores if core.is_free]
         for core in tight:
-            if free and now >= core.due and not share(core, free):
+            is_due = now >= core.due
+            if free and not share(core, free, only_new=not is_due) and is_due:
                 core.due = now + core.size * PAUSE_SECONDS
         full = tight and not any(core.is_free for core in self.cores)
         if full and now >= self._due and not level(self.cores):

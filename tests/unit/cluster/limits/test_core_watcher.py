@@ -47,6 +47,26 @@ def test_busy_threads_of_a_held_core_go_to_free_ones(tmp_path: Path) -> None:
     assert sorted(threads(tmp_path / name) for name in "123") == ["", "2", "3"]
 
 
+def test_no_more_threads_are_looked_at_than_there_are_cores_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest are looked at first: those of a daemon are many, and mostly idle."""
+    seen = []
+
+    def wants(thread: str) -> bool:
+        seen.append(thread)
+        return thread in BUSY
+
+    monkeypatch.setattr(core_watcher, "wants_to_run", wants)
+    crowd = " ".join(str(number) for number in range(100, 300))
+    cores = [core(tmp_path / "0", f"1 {crowd} 2 a 3 4"), *(core(tmp_path / n, "") for n in "12")]
+
+    assert share(cores[0], cores[1:])
+
+    assert seen == ["4", "3", "a", "2"]
+    assert {threads(tmp_path / "1"), threads(tmp_path / "2")} == {"3", "4"}
+
+
 def test_one_busy_thread_stays_among_few(tmp_path: Path) -> None:
     cores = [core(tmp_path / "0", "1 a b"), core(tmp_path / "1", "")]
 
@@ -83,6 +103,28 @@ def test_only_what_the_kernel_held_back_is_looked_through(tmp_path: Path) -> Non
     held(tmp_path / "0", 4)
     node.look()
     node.spread(2.0)
+    assert threads(tmp_path / "1") == "2"
+
+
+def test_threads_that_begin_do_not_wait_for_those_that_were_looked_at_in_vain(
+    tmp_path: Path,
+) -> None:
+    crowd = " ".join(["1", *"abcdefgh"])
+    node = NodeCores([core(tmp_path / "0", crowd), core(tmp_path / "1", "")])
+    held(tmp_path / "0", 4)
+    node.look()
+    node.spread(1.0)
+    assert threads(tmp_path / "1") == "1"  # it leaves the crowd
+
+    (tmp_path / "1" / "tasks").write_text("")
+    (tmp_path / "0" / "tasks").write_text("a b c d e f g h i")
+    held(tmp_path / "0", 5)
+    node.look()
+    node.spread(2.0)  # in vain
+    (tmp_path / "0" / "tasks").write_text("a b c d e f g h i 2")
+    held(tmp_path / "0", 6)
+    node.look()
+    node.spread(2.001)
     assert threads(tmp_path / "1") == "2"
 
 
