@@ -303,9 +303,7 @@ class Cluster:
             text=_path(text),
             parameters={key: str(value) for key, value in (parameters or {}).items()},
             settings=settings_of_jobs(settings or {}),
-            repetitions=_at_least_one(
-                repetitions, "repetitions", default=3, most=REPETITIONS_MAX
-            ),
+            repetitions=_at_least_one(repetitions, "repetitions", default=3, most=REPETITIONS_MAX),
             design=design,
             timeout_seconds=_at_least_one(
                 timeout_seconds, "timeout_seconds", default=3600.0, most=TIMEOUT_SECONDS_MAX

@@ -134,9 +134,7 @@ class NodeStreams:
             if (now_in := self._folders.get(name, folder)) != folder:  # named while it started
                 _tell_folder(stream, now_in)
 
-    def _relay(
-        self, order: RelayOrder, folder: str
-    ) -> contextlib.AbstractContextManager[Piped]:
+    def _relay(self, order: RelayOrder, folder: str) -> contextlib.AbstractContextManager[Piped]:
         remote = without_limits(order.target.remote)
         assert isinstance(remote, StreamingRemote)  # noqa: S101  every kind of node can
         package = "boardcluster.telemetry"

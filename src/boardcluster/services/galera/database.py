@@ -210,9 +210,7 @@ def _configure(live: LiveCluster, marked: tuple[str, ...], tag: str) -> None:
 
     def one(node: NodeSpec) -> None:
         remote, folder = live.remotes[node.name], database_folder(live.layout, node)
-        remote.run(
-            ["rm", "-rf", folder], timeout_seconds=_DELETE_SECONDS * live.layout.dilation
-        )
+        remote.run(["rm", "-rf", folder], timeout_seconds=_DELETE_SECONDS * live.layout.dilation)
         remote.run(["mkdir", "-p", f"{folder}/data", f"{folder}/temporary"])
         texts: dict[str, str] = {}
         if node in live.spec.workers:

@@ -356,9 +356,7 @@ def _new_folder(parent: Path) -> str:
 # Building
 
 
-def _build(
-    builder: Remote, machine: str, place: Path, work: str, tell: Tell
-) -> dict[str, str]:
+def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) -> dict[str, str]:
     """Build in a folder of the builder's, and move the result to its place in the cache.
 
     Returns:
