@@ -312,8 +312,8 @@ def own_interfaces(names: Iterable[str]) -> tuple[str, ...]:
 
 def _carrier(name: str) -> str | None:
     """Return the interface that carries a VLAN's, by its name; None if it is no VLAN's."""
-    carrier, dot, number = name.rpartition(".")
-    return carrier if dot and number.isdecimal() else None
+    carrier, _, number = name.rpartition(".")
+    return carrier if carrier and number.isdecimal() else None
 
 
 def capacity_cores(window: Window) -> float:

@@ -320,14 +320,14 @@ def one_http(item: dict[str, Any]) -> dict[str, Any]:
             with open(item["target"], "wb") as stream:
                 while chunk := response.read(1 << 20):
                     stream.write(chunk)
-            if response.length:  # read() says nothing of a connection that was closed too early
-                words = f"the answer broke off: its last {response.length} bytes are missing"
-                return {"status": 0, "location": None, "body": words}
         else:
             body = response.read(HTTP_BYTES_MAX + 1)
             answer["body"] = body.decode("utf-8", "replace")
             if len(body) > HTTP_BYTES_MAX:
                 return {"status": 0, "location": None, "body": "the answer is too long"}
+        if response.length:  # read() says nothing of a connection that was closed too early
+            words = f"the answer broke off: its last {response.length} bytes are missing"
+            return {"status": 0, "location": None, "body": words}
     except (OSError, http.client.HTTPException) as error:
         return {"status": 0, "location": None, "body": f"{type(error).__name__}: {error}"}
     else:

@@ -184,8 +184,29 @@ def runs(pid: int, start_ticks: int) -> bool:
         return False
 
 
-def pass_on(request: dict[str, Any]) -> None:
-    """Pass on until standard input ends."""
+class Input:
+    """Lines of a descriptor, none of which waits unseen in a buffer while ``line`` waits."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+
+    def line(self, seconds: float | None = None) -> bytes | None:
+        """Return the next line; None if none comes in time, and nothing in it at the end."""
+        while b"\n" not in self._rest:
+            if not select.select([self._descriptor], [], [], seconds)[0]:
+                return None
+            data = os.read(self._descriptor, CHUNK_BYTES)
+            if not data:
+                return b""
+            self._rest += data
+        found, _, self._rest = self._rest.partition(b"\n")
+        return found
+
+
+def pass_on(given: Input) -> None:
+    """Pass on what the first line asks for, until there are no more."""
+    request = json.loads(given.line() or b"")
     with contextlib.suppress(OSError), open("/proc/self/comm", "w") as stream:
         stream.write(request["comm"])
     relay = Relay(request)
@@ -198,12 +219,11 @@ def pass_on(request: dict[str, Any]) -> None:
         elapsed = time.monotonic() - started
         count = int(elapsed / interval_seconds) + 1
         pause = max(0.0, count * interval_seconds - elapsed)
-        if select.select([sys.stdin], [], [], pause)[0]:
-            more = sys.stdin.buffer.readline()
+        if (more := given.line(pause)) is not None:
             if not more:
                 return
             request.update(json.loads(more))
 
 
 if __name__ == "__main__":
-    pass_on(json.loads(sys.stdin.buffer.readline()))
+    pass_on(Input(sys.stdin.fileno()))

@@ -1,5 +1,6 @@
 """This machine itself as the one node."""
 
+import os
 import socket
 import subprocess
 import sys

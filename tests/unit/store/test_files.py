@@ -15,8 +15,13 @@ def test_whatever_ends_a_write_leaves_the_former_file_alone(
 ) -> None:
     path = tmp_path / "telemetry.npz"
     path.write_text("former")
-    with pytest.raises(error), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise error
+
+    def write() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write()
     assert path.read_text() == "former"
     assert list(tmp_path.iterdir()) == [path]
