@@ -8,8 +8,8 @@ import pytest
 from tests.builders import GIB, make_cluster, make_node
 
 from boardcluster.plan.asking import predict_question
-from boardcluster.plan.hardware import OWN_HARDWARE
 from boardcluster.plan.feasibility import ProfileNeeds
+from boardcluster.plan.hardware import OWN_HARDWARE
 from boardcluster.plan.offers import find_offers
 from boardcluster.plan.question import Question
 from boardcluster.records import Engine, Role
