@@ -33,7 +33,7 @@ from boardcluster.plan.question import Question
 from boardcluster.records import Result, in_cell
 from boardcluster.units import parse_size
 
-__all__ = ["answer_hpl", "answer_mpi", "answer_netpipe"]
+__all__ = ["answer_mpi"]
 
 _NUMBER_BYTES = 8
 _NORMAL_90 = 1.645
@@ -47,7 +47,7 @@ _LINK_RATIO = 2.0
 
 def answer_mpi(question: Question, runs: Sequence[Result], board: BoardRates) -> RuntimePrediction:
     """Predict a run of a workload on MPI by the model of its own."""
-    answers = {"hpl": answer_hpl, "netpipe": answer_netpipe}
+    answers = {"hpl": _answer_hpl, "netpipe": _answer_netpipe}
     if (answer := answers.get(question.workload)) is None:
         words = f"there is no model of {question.workload}"
         return replace(_unanswered(question, UnknownReason.NO_DATA, words), run_next=None)
@@ -79,7 +79,7 @@ def _own_linpack(runs: Sequence[Result]) -> list[LinpackRun]:
     return found
 
 
-def answer_hpl(question: Question, runs: Sequence[Result], board: BoardRates) -> RuntimePrediction:
+def _answer_hpl(question: Question, runs: Sequence[Result], board: BoardRates) -> RuntimePrediction:
     """Predict the time and the rate of a solution; the size is that of the matrix."""
     n = math.isqrt(question.size_bytes // _NUMBER_BYTES)
     if not n:
@@ -174,7 +174,7 @@ def _around(value: float, reach: float) -> PredictedAmount:
     return PredictedAmount(median=value, interval=Interval(low=value / reach, high=value * reach))
 
 
-def answer_netpipe(
+def _answer_netpipe(
     question: Question, runs: Sequence[Result], board: BoardRates
 ) -> RuntimePrediction:
     """Predict the throughput of the largest message: size / (latency + size / bandwidth)."""

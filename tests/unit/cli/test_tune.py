@@ -593,7 +593,7 @@ def test_an_edited_text_is_not_gone_on_with(tuned: Desk, tmp_path: Path) -> None
     with pytest.raises(UsageError, match="too small for one proof"):
         tuned(*words, "--budget", "1min")
     text.write_text("two line\n" * 10)
-    with pytest.raises(UsageError, match="is not the one that campaign .* began with"):
+    with pytest.raises(UsageError, match=r"is not the one that campaign .* began with"):
         tuned(*words, "--budget", "1min", "--continue")
     [record] = read_records(tuned.home)
     assert len(record.sittings) == 1

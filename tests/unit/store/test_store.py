@@ -19,6 +19,7 @@ from boardcluster.records import (
     Campaign,
     CampaignKind,
     Disturbance,
+    Engine,
     Fingerprint,
     Measurement,
     Trial,
@@ -516,12 +517,15 @@ def test_typical_seconds_are_means_of_measured_ok_runs(
 def test_of_the_newest_runs_those_of_other_campaigns_take_no_place(
     store: Store, campaign: Campaign, trials: tuple[Trial, ...], measurement: Measurement
 ) -> None:
-    first, second = [row for row in trials if row.engine == "spark" and not row.warm_up]
-    search = replace(campaign, id="20260901-000000")
-    searched = replace(first, id="searched", campaign_id=search.id, position=0)
+    trial = replace(trials[0], warm_up=False, concurrency=1, engine=Engine.SPARK, position=0)
+    mine, search = replace(campaign, id="20260901-a"), replace(campaign, id="20260901-b")
+    first = replace(trial, id="first", campaign_id=mine.id)
+    second = replace(trial, id="second", campaign_id=mine.id, position=1)
+    searched = replace(trial, id="searched", campaign_id=search.id)
+    store.add_campaign(mine, [first, second])
     store.add_campaign(search, [searched])
-    for trial, moment in ((first, "01"), (second, "02"), (searched, "03")):
-        store_run(store, trial, measurement, started_utc=f"2026-08-01T12:00:{moment}+00:00")
+    for one, moment in ((first, "01"), (second, "02"), (searched, "03")):
+        store_run(store, one, measurement, started_utc=f"2026-08-01T12:00:{moment}+00:00")
 
     def newest(most: int, *without: str) -> list[str]:
         found = store.recent(first.workload, "spark", most=most, without=without)
