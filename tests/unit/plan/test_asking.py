@@ -238,7 +238,7 @@ def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
 def test_a_long_search_does_not_push_out_own_runs() -> None:
     """Only so many of the newest runs are read, and a search may make more."""
     mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2)])
-    search = {"campaign_id": "tune-1"}
+    search: dict[str, Any] = {"campaign_id": "tune-1"}
     searched = runs(lambda *_: 900.0, [(1, 1)] * RUNS_MOST, position=9, **search)
     written = make_result(
         60.0,

@@ -17,6 +17,7 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry import collector
 from boardcluster.telemetry.collector import recording
+from boardcluster.telemetry.samples import parse_samples
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_what_is_fetched_of_a_node_never_looks_like_what_this_machines_agent_wri
     live: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    parsing = collector.parse_samples
+    parsing = parse_samples
 
     def parse(text: str, **named: Any) -> Any:
         seen.extend(path.name for path in tmp_path.glob("*telemetry-*"))
