@@ -5,6 +5,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+__all__ = ()
+
 
 class _PlanRoom(ModuleType):
     """This room; ``boardcluster.plan(...)`` calls the public function that has its name."""
