@@ -14,7 +14,7 @@ demo: venv jar
 	$(BIN)/boardcluster demo
 
 test: dev
-	$(ROOMS) lint+jvm-test unit tidy integration
+	$(ROOMS) lint+jvm-test+unit tidy integration
 
 check: dev
 	$(ROOMS) lint unit tidy
@@ -47,15 +47,15 @@ lint: dev
 	@$(BIN)/mypy
 
 unit: dev
-	@$(PYTEST) tests/unit -n 3 --junitxml=dist/tests/unit.xml
+	@$(PYTEST) tests/unit -n 4 --dist worksteal --junitxml=dist/tests/unit.xml
 
 tidy: dev
 	@$(PYTEST) tests/tidy -n 2 --junitxml=dist/tests/tidy.xml
 
-# Clusters side by side, two more than there are cores because they wait a lot; and then one by
+# Clusters side by side, one more than there are cores because they wait a lot; and then one by
 # one what measures this machine.
 integration: dev jar
-	@$(PYTEST) tests/integration -m "not alone and not soak" -n 4 --dist loadfile --no-loadscope-reorder --junitxml=dist/tests/integration.xml
+	@$(PYTEST) tests/integration -m "not alone and not soak" -n 3 --dist loadfile --no-loadscope-reorder --junitxml=dist/tests/integration.xml
 	@$(PYTEST) tests/integration -m "alone and not soak" --junitxml=dist/tests/alone.xml
 
 bench: venv jar

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import io
 import json
 import os
 import re
@@ -185,18 +186,23 @@ def runs(pid: int, start_ticks: int) -> bool:
 
 
 class Input:
-    """Lines of a descriptor, none of which waits unseen in a buffer while ``line`` waits."""
+    """Lines of a stream, none of which waits unseen in its buffer while ``line`` waits.
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    The first lines may be there already: what loads this program over SSH reads it from the same
+    stream, and more with it.
+    """
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
         self._rest = b""
 
     def line(self, seconds: float | None = None) -> bytes | None:
         """Return the next line; None if none comes in time, and nothing in it at the end."""
         while b"\n" not in self._rest:
-            if not select.select([self._descriptor], [], [], seconds)[0]:
+            if seconds is not None and not select.select([self._stream], [], [], seconds)[0]:
                 return None
-            data = os.read(self._descriptor, CHUNK_BYTES)
+            # All that is in the buffer, or else what one call of the kernel gives.
+            data = self._stream.read1(CHUNK_BYTES)
             if not data:
                 return b""
             self._rest += data
@@ -226,4 +232,5 @@ def pass_on(given: Input) -> None:
 
 
 if __name__ == "__main__":
-    pass_on(Input(sys.stdin.fileno()))
+    assert isinstance(sys.stdin.buffer, io.BufferedReader)  # noqa: S101  it always is
+    pass_on(Input(sys.stdin.buffer))

@@ -146,6 +146,33 @@ def test_a_folder_that_is_named_while_a_relay_starts_is_looked_in(
         found.close()
 
 
+LOADER = "import sys; exec(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())))"
+
+
+def test_a_relay_that_is_loaded_from_its_input_sees_what_came_with_it(
+    tmp_path: Path, heard: Heard
+) -> None:
+    """As over SSH, where program and request are one input, and later words may be in it, too."""
+    (tmp_path / "next").mkdir()
+    (tmp_path / "next" / "telemetry-x.txt").write_text("7 8\n")
+    words = f"{json.dumps({'folder': str(tmp_path / 'next')})}\n".encode()
+
+    class Loading(LocalRemote):
+        def streaming(
+            self, argv: Sequence[str], *, stdin: bytes = b""
+        ) -> AbstractContextManager[Piped]:
+            program = argv[-1].encode()
+            data = b"%d\n" % len(program) + program + stdin + words
+            return super().streaming([*argv[:-1], LOADER], stdin=data)
+
+    asked = order(tmp_path)
+    found = listening(replace(asked, target=replace(asked.target, remote=Loading("here"))), heard)
+    try:
+        wait_until(lambda: "7 8" in heard.of("T"), "samples of the run")
+    finally:
+        found.close()
+
+
 def test_daemons_that_do_not_run_are_named(tmp_path: Path, heard: Heard) -> None:
     daemons = [("alive", os.getpid(), own_ticks()), ("reused", os.getpid(), 1), ("gone", 2**22, 1)]
     found = listening(order(tmp_path, daemons=daemons), heard)
