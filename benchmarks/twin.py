@@ -139,7 +139,7 @@ def points(root: Path, missed: Missed, runs: int) -> None:
         pair = replace(spec, nodes=spec.nodes[:2])
         program = Program(root / f"points-{pair.name}")
         program.home.mkdir(parents=True, exist_ok=True)
-        kept = root / f"points-{pair.name}.json"
+        kept = root / f"points-10s-{pair.name}.json"
         seen: list[list[dict[str, Any]]] = json.loads(kept.read_text()) if kept.exists() else []
         if len(seen) < runs:
             file = program.home / "twin.toml"

@@ -256,12 +256,11 @@ def _without_idle_settings(cell: _Cell, cluster_settings: Mapping[str, str]) -> 
 
 
 def idle_settings(spec: CampaignSpec, planned: Iterable[Trial]) -> tuple[str, ...]:
-    """Return the properties that a campaign sets and no run of it has.
-
-    None of the engines that run its workloads reads them.
-    """
-    had = {key for trial in planned for key in trial.settings}
-    return tuple(sorted({key for matrix in spec.matrices for key in matrix.settings} - had))
+    """Return the properties that a campaign sets and that none of its runs' engines reads."""
+    engines = {trial.engine for trial in planned}
+    keys = {key for matrix in spec.matrices for key in matrix.settings}
+    read = {key for engine in engines for key in of_engine(dict.fromkeys(keys, ""), engine)}
+    return tuple(sorted(keys - read))
 
 
 def _tables(values: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, str], ...]]:

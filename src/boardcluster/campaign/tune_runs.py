@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -326,19 +325,21 @@ class WorkloadRuns:
         if not any(row.id == proof.campaign for row in store.campaigns()):
             self._begin(spec, trials, proof.campaign)
         campaign = next(row for row in store.campaigns() if row.id == proof.campaign)
+        lost = ""
         for _ in range(_PROOF_TRIES):
             left = left_of(store, campaign, Policy())
             if not left:
                 break
             require_same_text(campaign, left, self._texts)
             watch = each_run(campaign, left, self._tools.follow)
-            with contextlib.suppress(*_LOST):
+            try:
                 self._run_trials(campaign.id, left, watch, None)
-                continue
-            self._tools.cluster.look_again()
+            except _LOST as error:
+                lost = error.message
+                self._tools.cluster.look_again()
         if left_of(store, campaign, Policy()):
             reasons = [row.attempt.reason for row in store.results(campaign.id) if row.attempt]
-            raise _proof_stopped(next(filter(None, reasons), "it was never begun"))
+            raise _proof_stopped(lost or next(filter(None, reasons), "it was never begun"))
         found: list[PairRun] = []
         for row in store.results(campaign.id):
             of_best = candidate.settings.items() <= row.trial.settings.items()

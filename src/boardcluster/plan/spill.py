@@ -12,6 +12,7 @@ executors share ``spark.memory.fraction`` of their heap less 300 MiB. Sources:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from boardcluster.plan.observations import GIGABYTE
 from boardcluster.records import Engine
-from boardcluster.units import MIB, parse_size
+from boardcluster.units import MIB
 
 __all__ = ["SpillRule", "map_spill_bytes", "spill_rule"]
 
@@ -38,6 +39,7 @@ _RESERVED_MIB = 300.0
 _MEMORY_FRACTION = 0.6
 _EXECUTORS = 2.0
 """``spark.executor.instances`` where nothing is set."""
+_UNIT_MIB = {"b": 1 / MIB, "k": 1 / 1024, "": 1.0, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
 _OUTPUT_PER_INPUT = 1.8
 """WordCount's map output for a byte of flights: lee-park-2026 Table 11, 1 GB."""
 
@@ -67,10 +69,8 @@ def _number(settings: Mapping[str, str], name: str, default: float) -> float:
 
 def _mib(settings: Mapping[str, str], name: str, default: float) -> float:
     """Return a size of Spark such as ``2g`` in MiB; a number alone is one of MiB."""
-    text = settings.get(name, "").strip().lower().removesuffix("b")
-    if text and text[-1] in "kmgt":
-        return parse_size(f"{text[:-1]} {text[-1].upper()}iB") / MIB
-    return _number({name: text}, name, default)
+    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)b?", settings.get(name, "").strip().lower())
+    return int(found[1]) * _UNIT_MIB[found[2]] if found else default
 
 
 def map_spill_bytes(settings: Mapping[str, str]) -> float:

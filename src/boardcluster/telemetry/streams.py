@@ -73,6 +73,8 @@ class NodeStreams:
     _ending: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _streams: dict[str, _Stream] = field(default_factory=dict)
+    _telling: threading.Lock = field(default_factory=threading.Lock)
+    """So that the folder that was named last is told last."""
     _folders: dict[str, str] = field(default_factory=dict)
     """Where relays look now, by node; the order's own folder for those that are missing."""
 
@@ -87,9 +89,10 @@ class NodeStreams:
 
         One that is only being started, or that is started again, looks there, too.
         """
-        self._folders[node] = folder
-        if (stream := self._streams.get(node)) is not None:
-            _tell_folder(stream, folder)
+        with self._telling:
+            self._folders[node] = folder
+            if (stream := self._streams.get(node)) is not None:
+                _tell_folder(stream, folder)
 
     def close(self) -> None:
         """End the relays and the thread."""
@@ -131,8 +134,9 @@ class NodeStreams:
                 continue
             stream.stack, stream.rest = stack, b""
             selector.register(stream.piped.output, selectors.EVENT_READ, name)
-            if (now_in := self._folders.get(name, folder)) != folder:  # named while it started
-                _tell_folder(stream, now_in)
+            with self._telling:
+                if (now_in := self._folders.get(name, folder)) != folder:  # named while it started
+                    _tell_folder(stream, now_in)
 
     def _relay(self, order: RelayOrder, folder: str) -> contextlib.AbstractContextManager[Piped]:
         remote = without_limits(order.target.remote)

@@ -610,6 +610,15 @@ def test_settings_that_no_engine_of_the_runs_reads_are_found() -> None:
     )
     assert idle_settings(spec, plan(*spec.matrices)) == ("spark.executor.cores",)
     assert idle_settings(spec, plan(matrix("grep", engines=BOTH, settings=settings))) == ()
+    with_clusters = expand(
+        spec,
+        campaign_id=ID,
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+        cluster_settings={"spark.executor.cores": "2"},
+    )
+    assert idle_settings(spec, with_clusters) == ("spark.executor.cores",)
 
 
 def test_settings_of_the_cluster_are_those_of_every_engine() -> None:

@@ -124,6 +124,7 @@ def test_the_size_that_spills_follows_from_the_settings(
     ("engine", "one", "other"),
     [
         (Engine.SPARK, {"spark.executor.memory": "4096"}, {"spark.executor.memory": "4g"}),
+        (Engine.SPARK, {"spark.executor.memory": "4294967296b"}, {"spark.executor.memory": "4g"}),
         (
             Engine.SPARK,
             {"spark.memory.fraction": "0.3"},

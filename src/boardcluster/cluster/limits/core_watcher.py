@@ -68,6 +68,7 @@ class Core:
         """How many threads it had when they were last counted."""
         self.due = 0.0
         """When to look through all its threads again."""
+        self._threads_then: list[str] = []
         self._in_vain: frozenset[str] = frozenset()
 
     def _counted(self) -> int:
@@ -110,12 +111,16 @@ class Core:
         except OSError:
             return []
         self.size = len(threads)
+        self._threads_then = threads
         if only_new:
             threads = [thread for thread in threads if thread not in self._in_vain]
-        else:
-            self._in_vain = frozenset(threads)
         found = itertools.islice(filter(wants_to_run, reversed(threads)), most)
         return list(found)[::-1]
+
+    def rest(self, now: float) -> None:
+        """Let those threads be that were just looked at in vain, a while for each of them."""
+        self.due = now + self.size * PAUSE_SECONDS
+        self._in_vain = frozenset(self._threads_then)
 
     def take(self, thread: str) -> None:
         """Move a thread into this group; one that has ended is nothing to move."""
@@ -199,7 +204,7 @@ class NodeCores:
         for core in tight:
             is_due = now >= core.due
             if free and not share(core, free, only_new=not is_due) and is_due:
-                core.due = now + core.size * PAUSE_SECONDS
+                core.rest(now)
         full = tight and not any(core.is_free for core in self.cores)
         if full and now >= self._due and not level(self.cores):
             self._due = now + sum(core.size for core in self.cores) * PAUSE_SECONDS

@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from pydantic import Field
 
@@ -172,7 +173,7 @@ def have_linpack(
         there = str(place)
         if not (_sees(remote, place) if shared is None else shared):
             there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
-            _copy(remote, place, there, key, tell)
+            _copy(remote, place, there, f"{key} {facts.get('build', '')}".strip(), tell)
         asked, named = _kernels(remote, seen, there, place, tell)
     words = f"{facts['blas']}, kernels for {named}, asked for by name"
     return Linpack(folder=there, blas=words, kernels=asked, key=key)
@@ -180,11 +181,16 @@ def have_linpack(
 
 def _facts(place: Path) -> dict[str, str] | None:
     """Return what is known of the programs in a folder of the cache; None if they are not whole."""
+    return _read_table(place / _FACTS, "blas")
+
+
+def _read_table(path: Path, needed: str) -> dict[str, Any] | None:
+    """Read a table with something in it that is needed; None where a power cut left less."""
     try:
-        found: object = json.loads((place / _FACTS).read_text())
+        found: object = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and "blas" in found else None
+    return found if isinstance(found, dict) and needed in found else None
 
 
 def is_built(cache: Path) -> bool:
@@ -237,16 +243,16 @@ def _sees(remote: Remote, place: Path) -> bool:
     return remote.run(["test", "-r", str(place / _FACTS)], check=False).returncode == 0
 
 
-def _copy(remote: Remote, place: Path, there: str, key: str, tell: Tell) -> None:
-    """Copy the programs to a node unless they are there; a folder of that name is always whole."""
+def _copy(remote: Remote, place: Path, there: str, mark: str, tell: Tell) -> None:
+    """Copy the programs to a node unless those of this build are there, whole."""
     found = remote.run(["cat", f"{there}/{_KIND}"], check=False)
-    if found.returncode == 0 and found.text.strip() == key:
+    if found.returncode == 0 and found.text.strip() == mark:
         return
     tell(f"copying HPL and OpenBLAS to {remote.name}")
     partial = f"{there}.partial"
     remote.run(["rm", "-rf", partial, there])
     remote.put(place, partial)
-    remote.run(["sh", "-c", f'echo {key} >"$0/{_KIND}" && mv "$0" "$1"', partial, there])
+    remote.run(["sh", "-c", f'echo "{mark}" >"$0/{_KIND}" && mv "$0" "$1"', partial, there])
 
 
 # Kernels
@@ -279,8 +285,8 @@ def _kernels(
     on an EPYC of 2024: Cooperlake's, or Haswell's at 0.6 of their speed).
     """
     kept = place.with_name(f"{place.name}-kernels-{seen.cpu}.json")
-    told = json.loads(kept.read_text()) if kept.is_file() else {}
-    if told.get("asked"):  # a former version left it empty for the library's own choice
+    told = _read_table(kept, "asked")
+    if told is not None and told["asked"]:  # once it was empty for the library's own choice
         return str(told["asked"]), str(told["named"])
     tell(f"choosing the kernels of OpenBLAS for {remote.name}")
     rates: dict[str, list[float]] = {}
@@ -371,6 +377,7 @@ def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) ->
     try:
         builder.run(["mkdir", "-p", f"{work}/bundle"])
         facts = _made(_Builder(builder, work, known[machine], tell))
+        facts |= {"build": secrets.token_hex(8)}  # one that is made again is copied again
         partial = place.with_name(f".partial-{secrets.token_hex(4)}")
         builder.get(f"{work}/bundle", partial)
         (partial / _FACTS).write_text(json.dumps(facts, indent=1))

@@ -85,6 +85,7 @@ class _FileStore(Workload):
     name = "filestore"
     engines = (Engine.GLUSTER,)
     input_kind = InputKind.FILES
+    workers_least = _REPLICAS_LEAST
     faults = (PlannedFault.NONE, PlannedFault.KILL, PlannedFault.LINK)
     work_parameters = ("files", "file_bytes")
     parameters: Mapping[str, Parameter] = {

@@ -128,6 +128,25 @@ def test_threads_that_begin_do_not_wait_for_those_that_were_looked_at_in_vain(
     assert threads(tmp_path / "1") == "2"
 
 
+def test_what_begins_while_no_core_is_free_was_not_looked_at_in_vain(tmp_path: Path) -> None:
+    node = NodeCores([core(tmp_path / "0", "a b c d e f g h i"), core(tmp_path / "1", "")])
+    held(tmp_path / "0", 4)
+    node.look()
+    node.spread(1.0)  # in vain
+    (tmp_path / "0" / "tasks").write_text("a b c d e f g h i 2")
+    (tmp_path / "1" / "tasks").write_text("3")
+    held(tmp_path / "0", 5)
+    held(tmp_path / "1", 4)
+    node.look()
+    node.spread(1.001)  # both are busy: nothing to level
+    (tmp_path / "1" / "tasks").write_text("")
+    for times in range(HELD_TURNS):
+        held(tmp_path / "0", 6 + times)
+        node.look()
+    node.spread(1.002)
+    assert threads(tmp_path / "1") == "2"
+
+
 def test_a_core_that_was_held_back_lately_is_not_free(tmp_path: Path) -> None:
     node = NodeCores([core(tmp_path / "0", "1 2"), core(tmp_path / "1", "3 4")])
     held(tmp_path / "1", 4)

@@ -71,7 +71,7 @@ class Machine(FakeRemote):
             kind = self.kinds.get(argv[1].rpartition("/")[0])
             return said(kind is None, stdout=kind or "")
         if program == "sh" and argv[2].startswith("echo"):
-            self.kinds[argv[4]] = argv[2].split()[1]
+            self.kinds[argv[4]] = argv[2].split('"')[1]
             self.folders.remove(argv[3])
             self.folders.add(argv[4])
         if program == "test":
@@ -196,6 +196,28 @@ def test_what_a_loss_of_power_left_is_built_again(
     assert have(Machine("worker1"), tmp_path) == first
     assert any(argv[0] == "gcc" for argv in here.ran)
     assert json.loads(facts.read_text())["blas"].startswith("OpenBLAS")
+
+
+def test_what_was_built_again_is_copied_again(here: Machine, tmp_path: Path) -> None:
+    node = Machine("worker1")
+    have(node, tmp_path)
+    (built_folder(tmp_path) / "linpack.json").write_text("")
+    have(Machine("worker2"), tmp_path)
+    node.ran.clear()
+    told: list[str] = []
+    have(node, tmp_path, told)
+    assert "copying HPL and OpenBLAS to worker1" in told
+    have(node, tmp_path, told := [])
+    assert told == []
+
+
+def test_an_empty_file_of_chosen_kernels_is_written_again(here: Machine, tmp_path: Path) -> None:
+    node = Machine("worker1")
+    found = have(node, tmp_path)
+    [kept] = (tmp_path / "linpack").glob("*-kernels-*.json")
+    kept.write_text("")
+    assert have(node, tmp_path) == found
+    assert json.loads(kept.read_text())["asked"]
 
 
 def test_boards_of_another_kind_build_it_once_themselves(here: Machine, tmp_path: Path) -> None:
