@@ -12,10 +12,10 @@ from tests.unit.tuning.surface import request
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.tune_runs import TuneTools, WorkloadRuns
 from boardcluster.campaign.variants import VariantSwitcher
-from boardcluster.errors import UnreachableError
+from boardcluster.errors import RunError, UnreachableError
 from boardcluster.records import Engine
 from boardcluster.store import Store
-from boardcluster.tuning.record import Candidate, Outcome
+from boardcluster.tuning.record import Candidate, Outcome, ProofPlan, begin_record
 
 REQUEST = request(engine=Engine.MAPREDUCE, size_bytes=64_000_000)
 POINT = Candidate(
@@ -77,3 +77,16 @@ def test_a_node_that_cannot_be_asked_before_a_run_costs_that_run(
     assert runs.run(POINT, 64_000_000, None).outcome is Outcome.OK
     calls = [call for call in desk.calls if call not in {"attach", "down"}]
     assert len(calls) == 2, "looked again"
+
+
+def test_a_proof_that_stops_says_what_was_lost(
+    desk: Desk, tools: TuneTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*_: object) -> str:
+        raise UnreachableError("node2 does not answer", hint="look at its cable")
+
+    monkeypatch.setattr("boardcluster.campaign.driver.full_disk", full_disk)
+    record = begin_record(desk.home, REQUEST)
+    record.add(ProofPlan(campaign=f"{REQUEST.id}-proof", candidate="1", pairs=5, reason=""))
+    with pytest.raises(RunError, match="lost more than once: node2 does not answer"):
+        WorkloadRuns(tools, REQUEST).prove(POINT, record)
