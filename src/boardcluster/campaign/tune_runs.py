@@ -335,7 +335,8 @@ class WorkloadRuns:
             try:
                 self._run_trials(campaign.id, left, watch, None)
             except _LOST as error:
-                lost = error.message
+                # Of a cluster's loss the attempts say more; what broke a connection is in none.
+                lost = error.message if isinstance(error, RemoteError) else ""
                 self._tools.cluster.look_again()
         if left_of(store, campaign, Policy()):
             reasons = [row.attempt.reason for row in store.results(campaign.id) if row.attempt]
