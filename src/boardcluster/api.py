@@ -91,7 +91,7 @@ from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.services.user_timer import TimerState, remove_timer, write_timer
 from boardcluster.spec.campaign import REPETITIONS_MAX, SEED_MAX, STARTS_MAX
-from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX, check_precision
+from boardcluster.spec.checks import REPLICATION_MAX, TIMEOUT_SECONDS_MAX, check_precision
 from boardcluster.store import Store
 from boardcluster.tuning.record import Objective
 from boardcluster.units import parse_duration, parse_size
@@ -127,9 +127,6 @@ __all__ = [
     "require_ending",
     "results",
 ]
-
-_REPLICATION_MOST = 512
-"""``dfs.replication.max`` of hdfs-default.xml."""
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 _Number = TypeVar("_Number", int, float)
@@ -684,7 +681,7 @@ def predict(
         workers_least=found.workers_least,
         board=board,
         medium=medium,
-        replication=_in_range(replication, "replication", 1, _REPLICATION_MOST),
+        replication=_in_range(replication, "replication", 1, REPLICATION_MAX),
         parameters=given,
     )
     declared = folder / "cluster.toml"
@@ -1024,7 +1021,7 @@ def plan(
         prices=[f"{key}={value}" for key, value in (prices or {}).items()],
         there=have,
         workers_most=workers_most,
-        replication=_in_range(replication, "replication", 1, _REPLICATION_MOST),
+        replication=_in_range(replication, "replication", 1, REPLICATION_MAX),
     )
     folder = home_folder(_path(home), name, only_read=True)
     defaults = parameter_defaults(workload)

@@ -30,6 +30,7 @@ __all__ = [
     "format_rate_exact",
     "format_seconds",
     "parse_duration",
+    "parse_engine_size",
     "parse_rate",
     "parse_size",
     "parse_size_with_unit",
@@ -83,6 +84,23 @@ def _parse(text: str, units: Mapping[str, int], *, what: str, whole: str, allowe
     if value.denominator != 1:
         raise ValueError(f"{_quoted(text)} is not a whole number of {whole}; allowed: {allowed}")
     return value.numerator
+
+
+def parse_engine_size(text: str, *, default_unit_bytes: int = MIB) -> int:
+    """Parse a size as Hadoop, Spark and Java write one: ``1g``, ``512m``, ``1024``.
+
+    Args:
+        text: the size.
+        default_unit_bytes: unit of a number without one.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)b?", text.strip().lower())
+    if found is None:
+        raise ValueError(f"{text!r} is not a size")
+    units = {"b": 1, "k": KIB, "m": MIB, "g": GIB, "t": TIB}
+    return int(found[1]) * units.get(found[2], default_unit_bytes)
 
 
 def parse_size(text: str | int) -> int:

@@ -19,8 +19,8 @@ from typing import NamedTuple, Self
 
 from boardcluster.catalog.lookup import find_board
 from boardcluster.cluster.limits.limiter import Limiter
-from boardcluster.cluster.state import write_atomically
 from boardcluster.errors import BoardclusterError, ClusterError, HostError, RemoteError
+from boardcluster.fetch.cache import write_atomically
 from boardcluster.records import NodeLimits, PowerModel
 from boardcluster.services.operation import LiveCluster
 from boardcluster.twin.heat import HeatModel, HeatState, heat_models, power_model_of, start, step

@@ -9,6 +9,7 @@ import typer
 
 from boardcluster.cli.options import SettingOption
 from boardcluster.records import Engine
+from boardcluster.spec.checks import REPLICATION_MAX
 
 __all__ = ["HardwareOptions", "JobOptions", "LearningOptions"]
 
@@ -22,7 +23,8 @@ class JobOptions:
     ] = None
     size: Annotated[str | None, typer.Option(help="Input size with its unit, e.g. 4GB.")] = None
     replication: Annotated[
-        int | None, typer.Option(min=1, max=512, help="Copies of each block. Default: 3.")
+        int | None,
+        typer.Option(min=1, max=REPLICATION_MAX, help="Copies of each block. Default: 3."),
     ] = None
     parameters: Annotated[
         list[str] | None,

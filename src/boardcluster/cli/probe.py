@@ -13,8 +13,8 @@ from boardcluster.catalog.entry import entry_of, render_board
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cache_folder
 from boardcluster.cli.show_probes import print_probe_runs, print_probes
-from boardcluster.cluster.state import write_atomically
 from boardcluster.errors import EmptySelectionError, RunError, UsageError
+from boardcluster.fetch.cache import write_atomically
 from boardcluster.probes.registry import choose_probes
 from boardcluster.records import ProbeMode, ProbeRun
 from boardcluster.store import Store

@@ -15,9 +15,8 @@ import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from boardcluster.cluster.state import write_atomically
 from boardcluster.errors import StoreError
-from boardcluster.fetch.cache import make_folder, writing
+from boardcluster.fetch.cache import make_folder, write_atomically, writing
 from boardcluster.store import from_json
 
 __all__ = ["CLAIM_FILE", "Owner", "home_owner", "known_owner"]

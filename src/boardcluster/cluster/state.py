@@ -7,15 +7,13 @@ a process of ours exists that ``down`` cannot find.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from boardcluster.capabilities import Capabilities, capabilities_of
 from boardcluster.errors import ClusterError, HostError, StoreError
-from boardcluster.fetch.cache import writing
+from boardcluster.fetch.cache import write_atomically, writing
 from boardcluster.records import NodeLimits
 from boardcluster.remote.base import ProcessRef
 from boardcluster.store import from_json
@@ -29,7 +27,6 @@ __all__ = [
     "load_state",
     "remove_state",
     "save_state",
-    "write_atomically",
 ]
 
 IDENTITY_VARIABLE = "BOARDCLUSTER_IDENTITY"
@@ -130,27 +127,6 @@ class LiveState:
 def boot_id() -> str:
     """Return the id of this machine's current boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a small file so that a reader sees the old or the new content, never a part.
-
-    Raises:
-        CapacityError: the disk is full.
-        HostError: the file cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with writing(path):
-        try:
-            with temporary.open("w") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(path)
-        except OSError:
-            with contextlib.suppress(OSError):  # the first error is the one to tell
-                temporary.unlink(missing_ok=True)
-            raise
 
 
 def _path(home: Path) -> Path:

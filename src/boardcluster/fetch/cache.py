@@ -37,6 +37,7 @@ __all__ = [
     "sha256_of",
     "sidecar_of",
     "verified_stamp",
+    "write_atomically",
     "write_stamp",
     "write_whole",
     "writing",
@@ -261,25 +262,37 @@ def verified_stamp(path: Path, *, sidecar: Path) -> Stamp | None:
     return write_stamp(path, sidecar=sidecar, sha256=stamp.sha256, about=stamp.about)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a small file and its folder, so that half a file never has its name.
+def write_atomically(path: Path, text: str) -> None:
+    """Write a small file so that a reader sees the old or the new content, never a part.
 
     Not after a power cut either, and not where two write it at the same time.
 
     Raises:
-        HostError: it cannot be written; CapacityError if the disk is full.
+        CapacityError: the disk is full.
+        HostError: the file cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{_writer()}")
+    temporary = path.with_name(f".{path.name}.{_writer()}")
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with partial.open("w") as stream:
+            with temporary.open("w") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
-            partial.replace(path)
+            temporary.replace(path)
         finally:
-            partial.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the first error is the one to tell
+                temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file as ``write_atomically`` does, and its folder if that is missing.
+
+    Raises:
+        HostError: it cannot be written; CapacityError if the disk is full.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text)
 
 
 def install_file(

@@ -12,7 +12,6 @@ executors share ``spark.memory.fraction`` of their heap less 300 MiB. Sources:
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from boardcluster.plan.observations import GIGABYTE
 from boardcluster.records import Engine
-from boardcluster.units import MIB
+from boardcluster.units import MIB, parse_engine_size
 
 __all__ = ["SpillRule", "map_spill_bytes", "spill_rule"]
 
@@ -39,7 +38,6 @@ _RESERVED_MIB = 300.0
 _MEMORY_FRACTION = 0.6
 _EXECUTORS = 2.0
 """``spark.executor.instances`` where nothing is set."""
-_UNIT_MIB = {"b": 1 / MIB, "k": 1 / 1024, "": 1.0, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
 _OUTPUT_PER_INPUT = 1.8
 """WordCount's map output for a byte of flights: lee-park-2026 Table 11, 1 GB."""
 
@@ -69,8 +67,10 @@ def _number(settings: Mapping[str, str], name: str, default: float) -> float:
 
 def _mib(settings: Mapping[str, str], name: str, default: float) -> float:
     """Return a size of Spark such as ``2g`` in MiB; a number alone is one of MiB."""
-    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)b?", settings.get(name, "").strip().lower())
-    return int(found[1]) * _UNIT_MIB[found[2]] if found else default
+    try:
+        return parse_engine_size(settings[name]) / MIB
+    except (KeyError, ValueError):
+        return default
 
 
 def map_spill_bytes(settings: Mapping[str, str]) -> float:

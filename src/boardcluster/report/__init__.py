@@ -5,8 +5,9 @@ Rendering is loaded when it is first used: most commands want only the words of 
 
 import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from boardcluster.callable_room import CallableRoom
 
 __all__ = ["Written", "write_source"]
 
@@ -20,11 +21,4 @@ else:
         return getattr(import_module(f"{__name__}.render"), name)
 
 
-class _Room(ModuleType):
-    """This room; ``boardcluster.report(...)`` calls the public function that has its name."""
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return import_module("boardcluster.api").report(*arguments, **named)
-
-
-sys.modules[__name__].__class__ = _Room
+sys.modules[__name__].__class__ = CallableRoom

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.cluster.each_node import each_node
-from boardcluster.cluster.state import write_atomically
 from boardcluster.errors import BoardclusterError, CapacityError, InstallError, StoreError
 from boardcluster.fetch.cache import (
     Progress,
@@ -34,6 +33,7 @@ from boardcluster.fetch.cache import (
     make_folder,
     require_space,
     sha256_of,
+    write_atomically,
     writing,
 )
 from boardcluster.remote.base import Remote

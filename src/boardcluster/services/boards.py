@@ -18,9 +18,9 @@ from boardcluster.cluster.kinds.boards.nodes import (
     known_hosts_of,
 )
 from boardcluster.cluster.owner import Owner
-from boardcluster.cluster.state import Daemon, LiveNode, LiveState, write_atomically
+from boardcluster.cluster.state import Daemon, LiveNode, LiveState
 from boardcluster.errors import ClusterError, StoreError
-from boardcluster.fetch.cache import Progress, writing
+from boardcluster.fetch.cache import Progress, write_atomically, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.board_archives import BoardArchives

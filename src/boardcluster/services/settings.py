@@ -23,7 +23,7 @@ from boardcluster.records import Engine
 from boardcluster.redaction import names_secret, redact
 from boardcluster.services.pair import pair_ids
 from boardcluster.spec.checks import refusal, shown
-from boardcluster.units import parse_size
+from boardcluster.units import parse_engine_size, parse_size
 
 __all__ = [
     "all_properties",
@@ -404,9 +404,4 @@ def memory_mib(text: str, *, default_unit_bytes: int = _MIB) -> int:
     Raises:
         ValueError: it is none.
     """
-    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)b?", text.strip().lower())
-    if found is None:
-        raise ValueError(f"{text!r} is not a size")
-    units = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-    size_bytes = int(found[1]) * units.get(found[2], default_unit_bytes)
-    return -(-size_bytes // _MIB)
+    return -(-parse_engine_size(text, default_unit_bytes=default_unit_bytes) // _MIB)

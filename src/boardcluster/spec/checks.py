@@ -40,6 +40,7 @@ __all__ = [
     "MEMORY_BYTES_MAX",
     "MEMORY_BYTES_MIN",
     "NODE_NAME_LENGTH_MAX",
+    "REPLICATION_MAX",
     "TIMEOUT_SECONDS_MAX",
     "Allowed",
     "check_address",
@@ -87,6 +88,8 @@ NODE_NAME_LENGTH_MAX = 63
 MEMORY_BYTES_MIN = 256 * MIB
 MEMORY_BYTES_MAX = 16 * TIB
 DILATION_MAX = 1000
+REPLICATION_MAX = 512
+"""``dfs.replication.max`` of hdfs-default.xml."""
 DISK_BYTES_MIN = GIB
 DISK_BYTES_MAX = 16 * TIB
 LINK_BITS_PER_SECOND_MIN = 10**6

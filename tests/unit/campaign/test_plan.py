@@ -600,6 +600,17 @@ def test_settings_multiply_only_the_cells_of_engines_that_read_them() -> None:
     assert alone.settings == {"dfs.datanode.handler.count": "3"}
 
 
+def on_cluster(spec: CampaignSpec, settings: dict[str, str]) -> tuple[Trial, ...]:
+    return expand(
+        spec,
+        campaign_id=ID,
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+        cluster_settings=settings,
+    )
+
+
 def test_settings_that_no_engine_of_the_runs_reads_are_found() -> None:
     settings = {"spark.executor.cores": ("1", "2"), "dfs.datanode.handler.count": ("3",)}
     spec = CampaignSpec(
@@ -610,14 +621,7 @@ def test_settings_that_no_engine_of_the_runs_reads_are_found() -> None:
     )
     assert idle_settings(spec, plan(*spec.matrices)) == ("spark.executor.cores",)
     assert idle_settings(spec, plan(matrix("grep", engines=BOTH, settings=settings))) == ()
-    with_clusters = expand(
-        spec,
-        campaign_id=ID,
-        workloads=WORKLOADS,
-        cluster_profile="default",
-        cluster_workers=4,
-        cluster_settings={"spark.executor.cores": "2"},
-    )
+    with_clusters = on_cluster(spec, {"spark.executor.cores": "2"})
     assert idle_settings(spec, with_clusters) == ("spark.executor.cores",)
 
 
@@ -628,14 +632,7 @@ def test_settings_of_the_cluster_are_those_of_every_engine() -> None:
         policy=Policy(),
         matrices=(matrix("grep", engines=BOTH, settings={"spark.executor.cores": ("1", "2")}),),
     )
-    trials = expand(
-        spec,
-        campaign_id=ID,
-        workloads=WORKLOADS,
-        cluster_profile="default",
-        cluster_workers=4,
-        cluster_settings={"spark.executor.cores": "2"},
-    )
+    trials = on_cluster(spec, {"spark.executor.cores": "2"})
     assert sorted((trial.engine, trial.settings["spark.executor.cores"]) for trial in trials) == [
         (Engine.MAPREDUCE, "2"),
         (Engine.SPARK, "1"),

@@ -24,7 +24,7 @@ from boardcluster.records import Attempt, AttemptState, Campaign, Disturbance, T
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.profile import build_profile
 from boardcluster.store import Store
-from boardcluster.tuning.record import BASE, read_records
+from boardcluster.tuning.record import BASE, TuningRecord, read_records
 
 FAST = "-XX:TieredStopAtLevel=1"
 SMALL = ("tune", "wordcount", "--engine", "mapreduce", "--size", "64MB", "--seed", "3")
@@ -267,6 +267,17 @@ def test_smaller_sizes_whose_input_took_long_to_make_count_for_the_budget(
     assert len(tuned.ran) == 2
 
 
+def continued(tuned: Desk, refusal: UsageError) -> TuningRecord:
+    """Go on with the budget that a refusal names, which left the tuning unfinished."""
+    [record] = read_records(tuned.home)
+    assert record.end is None
+    enough = re.search(r"--budget (\w+) --continue", refusal.hint)
+    assert enough
+    assert tuned(*SMALL, "--budget", enough[1], "--continue").exit_code == 0
+    [record] = read_records(tuned.home)
+    return record
+
+
 def test_what_looked_better_and_never_ran_at_the_whole_size_is_no_end(
     tuned: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,12 +290,7 @@ def test_what_looked_better_and_never_ran_at_the_whole_size_is_no_end(
     no_room = r"looked better at (8|16) MB, but the budget has no room for a run of the whole"
     with pytest.raises(UsageError, match=no_room) as caught:
         tuned(*SMALL, "--budget", "25min")
-    [record] = read_records(tuned.home)
-    assert record.end is None
-    enough = re.search(r"--budget (\w+) --continue", caught.value.hint)
-    assert enough
-    assert tuned(*SMALL, "--budget", enough[1], "--continue").exit_code == 0
-    [record] = read_records(tuned.home)
+    record = continued(tuned, caught.value)
     assert record.end is not None
     assert any(row.rung == 0 and row.candidate != BASE for row in record.runs)
 
@@ -297,12 +303,7 @@ def test_a_budget_that_is_spent_on_bringing_the_cluster_up_is_no_result(
     monkeypatch.setattr("boardcluster.campaign.tune.monotonic", clock)
     with pytest.raises(UsageError, match="nothing was tried: of the budget 4 min") as caught:
         tuned(*SMALL, "--budget", "15min")
-    [record] = read_records(tuned.home)
-    assert record.end is None
-    enough = re.search(r"--budget (\w+) --continue", caught.value.hint)
-    assert enough
-    assert tuned(*SMALL, "--budget", enough[1], "--continue").exit_code == 0
-    [record] = read_records(tuned.home)
+    record = continued(tuned, caught.value)
     assert any(row.candidate != BASE for row in record.runs)
 
 

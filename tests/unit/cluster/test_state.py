@@ -16,9 +16,9 @@ from boardcluster.cluster.state import (
     load_state,
     remove_state,
     save_state,
-    write_atomically,
 )
 from boardcluster.errors import CapacityError, ClusterError, HostError
+from boardcluster.fetch.cache import write_atomically
 from boardcluster.records import DiskLimits, NodeLimits
 from boardcluster.remote.base import ProcessRef
 
