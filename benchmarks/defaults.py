@@ -1,18 +1,20 @@
 """The profile ``default`` against the others: one campaign on emulated nodes, profiles in turns.
 
     benchmarks/defaults.py run small --home DIR      # small, 1gb or 4gb; continues where it ended
-    benchmarks/defaults.py table --home DIR
+    benchmarks/defaults.py keep --home DIR           # adds its whole blocks to defaults/blocks.json
+    benchmarks/defaults.py table [--home DIR]
 
 The home is that of a cluster that ``boardcluster init`` declared. A block is a start of the cluster
-with each profile, one after the other, in another order each time. The table has a row per
-workload, engine and size: the medians, and the median over the whole blocks of the time under
-``default`` over the shortest one of another profile in the same block. Ends with status 1 if that
-is above 1 anywhere.
+with each profile, one after the other, in another order each time; ``--blocks`` says how many.
+The table has a row per workload, engine and size, over the kept blocks and those of the home: the
+medians, and the median of the time under ``default`` over the shortest one of another profile in
+the same block. Ends with status 1 if that is above 1 anywhere.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
 from collections import defaultdict
@@ -23,57 +25,104 @@ import boardcluster as bc
 from boardcluster.units import format_bytes
 
 FILES = Path(__file__).parent / "defaults"
+KEPT = FILES / "blocks.json"
 OURS = "default"
 
 Cell = tuple[str, str, int]
 """Workload, engine and size."""
 
+Block = tuple[str, int, str, str, int]
+"""Campaign and start, and a cell of it."""
+
 
 def main() -> int:
-    """Run a campaign, or print what is stored."""
+    """Run a campaign, keep its blocks, or print what is stored."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("what", choices=("run", "keep", "table"))
     parser.add_argument("size", nargs="?", choices=("small", "1gb", "4gb"), default="small")
-    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--blocks", type=int, help="instead of the campaign file's three")
+    parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE")
     given = parser.parse_args()
-    cluster = bc.open(home=given.home, tell=print)
-    if given.what == "run":
-        cluster.run(FILES / f"{given.size}.toml", resume=True)
-    return print_table(cluster.results().rows())
+    if given.what != "table" and given.home is None:
+        parser.error(f"{given.what} needs --home")
+    cluster = None if given.home is None else bc.open(home=given.home, tell=print)
+    if cluster is not None and given.what == "run":
+        file = FILES / f"{given.size}.toml"
+        cluster.run(file, resume=True, starts=given.blocks, only=given.only)
+    blocks = kept() | (blocks_of(cluster.results().rows()) if cluster is not None else {})
+    if given.what == "keep":
+        keep(blocks)
+    return print_table(blocks)
 
 
-def print_table(rows: list[dict[str, Any]]) -> int:
-    """Print the table; return 1 if the default is slower anywhere, else 0."""
-    cells: dict[Cell, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+def kept() -> dict[Block, dict[str, float]]:
+    """Return the seconds by profile of each block that was kept."""
+    rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    return {
+        (row["campaign"], row["start"], row["workload"], row["engine"], row["size_bytes"]): row[
+            "seconds"
+        ]
+        for row in rows
+    }
+
+
+def blocks_of(rows: list[dict[str, Any]]) -> dict[Block, dict[str, float]]:
+    """Return the seconds by profile of each block of the stored runs that has every profile."""
+    found: dict[Block, dict[str, float]] = defaultdict(dict)
     for row in rows:
         if row["state"] == "ok" and row["campaign_name"].startswith("defaults-"):
-            cell = (row["workload"], row["engine"], row["size_bytes"])
-            cells[cell][row["start"]][row["profile"]] = row["duration_seconds"]
-    print("| workload | engine | size | default | shortest other | ratio | blocks |")
-    print("|---|---|--:|--:|--:|--:|--:|")
-    ratios = []
-    profiles = {name for found in cells.values() for block in found.values() for name in block}
-    others = profiles - {OURS}
-    for (workload, engine, size_bytes), found in sorted(cells.items()):
-        pairs = [
-            (block[OURS], min(block[name] for name in others))
-            for block in found.values()
-            if others and block.keys() == {OURS, *others}
-        ]
-        if not pairs:
-            continue
-        ours, other = (statistics.median(side) for side in zip(*pairs, strict=True))
-        ratios.append(statistics.median(first / second for first, second in pairs))
-        size = format_bytes(size_bytes) if size_bytes else ""
-        print(
-            f"| {workload} | {engine} | {size} | {ours:.1f} s | {other:.1f} s | {ratios[-1]:.2f} "
-            f"| {len(pairs)} |"
+            cell = (row["workload"], row["engine"], row["size_bytes"] or 0)
+            found[row["campaign"], row["start"], *cell][row["profile"]] = row["duration_seconds"]
+    profiles = {name for block in found.values() for name in block}
+    return {key: block for key, block in found.items() if len(block) == len(profiles) > 1}
+
+
+def keep(blocks: dict[Block, dict[str, float]]) -> None:
+    """Write the blocks where the next table finds them."""
+    rows = [
+        json.dumps(
+            {
+                "campaign": campaign,
+                "start": start,
+                "workload": workload,
+                "engine": engine,
+                "size_bytes": size_bytes,
+                "seconds": {name: round(value, 2) for name, value in sorted(seconds.items())},
+            }
         )
-    if not ratios:
+        for (campaign, start, workload, engine, size_bytes), seconds in sorted(blocks.items())
+    ]
+    KEPT.write_text("[\n" + ",\n".join(rows) + "\n]\n")
+
+
+def print_table(blocks: dict[Block, dict[str, float]]) -> int:
+    """Print the table; return 1 if the default is slower anywhere, else 0."""
+    cells: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
+    for (_, _, workload, engine, size_bytes), seconds in blocks.items():
+        other = min(value for name, value in seconds.items() if name != OURS)
+        cells[workload, engine, size_bytes].append((seconds[OURS], other))
+    if not cells:
         print("nothing to compare yet")
         return 0
-    print(f"\ngeometric mean {statistics.geometric_mean(ratios):.2f}, largest {max(ratios):.2f}")
-    return int(max(ratios) > 1)
+    print("| workload | engine | size | default | shortest other | ratio | blocks |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    ratios: dict[int, list[float]] = defaultdict(list)
+    for (workload, engine, size_bytes), pairs in sorted(cells.items()):
+        ours, other = (statistics.median(side) for side in zip(*pairs, strict=True))
+        ratio = statistics.median(first / second for first, second in pairs)
+        ratios[size_bytes].append(ratio)
+        size = format_bytes(size_bytes) if size_bytes else ""
+        print(
+            f"| {workload} | {engine} | {size} | {ours:.1f} s | {other:.1f} s | {ratio:.2f} "
+            f"| {len(pairs)} |"
+        )
+    print()
+    for size_bytes, found in sorted(ratios.items()):
+        size = format_bytes(size_bytes) if size_bytes else "no input"
+        print(f"{size}: geometric mean {statistics.geometric_mean(found):.2f}, ", end="")
+        print(f"largest {max(found):.2f}")
+    return int(max(max(found) for found in ratios.values()) > 1)
 
 
 if __name__ == "__main__":

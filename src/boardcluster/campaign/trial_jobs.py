@@ -98,7 +98,14 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             if key.startswith(prefix)
         }
         size_bytes = 0 if workload.input_kind is InputKind.NOTHING else trial.size_bytes
-        sizing = size_job(spec, profile, trial.engine, size_bytes=size_bytes, workload=name)
+        sizing = size_job(
+            spec,
+            profile,
+            trial.engine,
+            size_bytes=size_bytes,
+            workload=name,
+            reads_input=workload.reads_input,
+        )
         hdfs = profile.properties["hdfs-site"] | (
             sizing.properties.get("hdfs-site", {}) if sizing else {}
         )

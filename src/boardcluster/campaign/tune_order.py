@@ -326,7 +326,12 @@ class _Texts:
             None  # `submit` sizes nothing
             if self._request.is_program
             else size_job(
-                self.spec, profile, engine, size_bytes=size_bytes, workload=self._request.target
+                self.spec,
+                profile,
+                engine,
+                size_bytes=size_bytes,
+                workload=self._request.target,
+                reads_input=load_workload(self._request.target).reads_input,
             )
         )
         rows |= all_properties(sizing.properties if sizing else {})

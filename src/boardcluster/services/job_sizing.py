@@ -6,6 +6,8 @@ output:
 
     block     = S / C, rounded up to a power of two; within 16 and 128 MiB
     blocks    = S / block                  rounded up: the tasks that read the input
+    maps      = blocks; at most C of a job that only makes data, or the multiple of C with which
+                each makes 1 GB or less
     reduces   = the least of workers, C and blocks
     executors = the least of workers, C and blocks; more, up to one per worker, where the input
                 would not fit into their heaps
@@ -68,7 +70,13 @@ def real_cores(spec: ClusterSpec) -> int:
 
 
 def size_job(
-    spec: ClusterSpec, profile: Profile, engine: Engine, *, size_bytes: int, workload: str = ""
+    spec: ClusterSpec,
+    profile: Profile,
+    engine: Engine,
+    *,
+    size_bytes: int,
+    workload: str = "",
+    reads_input: bool = True,
 ) -> JobSizing | None:
     """Apply the rule; None in any other profile that sets nothing for the workload, and on MPI.
 
@@ -78,6 +86,7 @@ def size_job(
         engine: the job's engine.
         size_bytes: size of the input, or of what the job makes; 0 where there is neither.
         workload: name of the job's workload, for which a paper's profile may have properties.
+        reads_input: whether the size is that of an input, which has a map per block.
     """
     if not profile.small_daemons or not engine.on_yarn:
         own = profile.of_jobs(workload, engine)
@@ -94,11 +103,15 @@ def size_job(
         rows["hdfs-site"] = {"dfs.blocksize": str(block)}
     if engine is Engine.MAPREDUCE:
         reduces = _set(profile, "mapreduce.job.reduces") or most
+        maps, each = blocks, max(block, size_bytes / reduces)
+        if size_bytes and not reads_input:
+            waves = -(-size_bytes // (cores * _BRIEF_BYTES))
+            maps = min(blocks, cores * waves)
+            each = size_bytes / maps
         rows["mapred-site"] = {
-            "mapreduce.job.maps": str(blocks),
+            "mapreduce.job.maps": str(maps),
             "mapreduce.job.reduces": str(reduces),
         }
-        each = max(block, size_bytes / reduces)
     else:
         heap = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"]) * _MIB
         executors = min(workers, max(most, -(-size_bytes // heap)))

@@ -299,6 +299,8 @@ class Workload(Protocol):
     """Engines it runs on."""
     input_kind: InputKind
     """What the size means."""
+    reads_input: bool = True
+    """Whether the size is that of an input; else it is that of what it makes."""
     workers_least: int = 1
     """Fewest workers that it runs on."""
     predicted_instead: str = ""

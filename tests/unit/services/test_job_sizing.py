@@ -61,6 +61,21 @@ def test_emulated_nodes_start_no_more_tasks_than_this_machine_has_cores(
     assert _mapreduce(emulated, MAPREDUCE_EMULATED) == MAPREDUCE_EMULATED
 
 
+# Size of the output: maps
+MAPS_THAT_MAKE_DATA = {64 * MB: 2, 256 * MB: 2, 1 * GB: 2, 2 * GB: 2, 4 * GB: 4}
+
+
+@pytest.mark.parametrize(("size_bytes", "maps"), MAPS_THAT_MAKE_DATA.items())
+def test_a_job_that_only_makes_data_starts_a_map_for_each_core(
+    emulated: ClusterSpec, size_bytes: int, maps: int
+) -> None:
+    profile = build_profile("default", emulated)
+    job = size_job(emulated, profile, Engine.MAPREDUCE, size_bytes=size_bytes, reads_input=False)
+    assert job is not None
+    assert job.properties["mapred-site"]["mapreduce.job.maps"] == str(maps)
+    assert job.brief == (size_bytes / maps < 1 * GB)
+
+
 def _mapreduce(
     spec: ClusterSpec, table: dict[int, tuple[int, int, int]]
 ) -> dict[int, tuple[int, int, int]]:

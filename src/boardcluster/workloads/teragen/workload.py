@@ -36,6 +36,7 @@ _METHOD = (
 
 class _TeraGen(TeraWorkload):
     name = "teragen"
+    reads_input = False
     least_bytes = ROW_BYTES
     counted = "maps"
     variants = BOTH_VARIANTS
