@@ -16,6 +16,7 @@ from boardcluster.services.settings import (
     of_daemons,
     of_jobs,
 )
+from boardcluster.services.sizing import available_mib
 from boardcluster.spec.variant import ClusterVariant
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import (
@@ -74,7 +75,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         settings={**profile.settings, **all_properties(own)},
     )
     names = trial.workload.split("+")
-    smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
+    smallest = min(spec.workers, key=lambda worker: available_mib(worker)[0])
     replication = int(profile.properties["hdfs-site"].get("dfs.replication", 3))
     jobs = []
     for number, name in enumerate(names, start=1):
@@ -111,6 +112,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             workers=len(spec.workers),
             worker_memory_bytes=smallest.memory_bytes,
             worker_cores=min(worker.cores for worker in spec.workers),
+            worker_roles=smallest.roles,
             block_bytes=int(hdfs.get("dfs.blocksize", 128 << 20)),
             variant=trial.variant,
             fault=trial.fault,
