@@ -22,6 +22,7 @@ from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import (
     InputKind,
     JobSpec,
+    Need,
     Workload,
     check_fault,
     check_parameters,
@@ -43,6 +44,12 @@ class TrialJob:
     """What to do."""
     sizing: JobSizing | None = None
     """What it gets by the rule of the profile ``default``; None in other profiles."""
+
+    @property
+    def need(self) -> Need:
+        """The space that it needs. HDFS keeps no more copies of a block than there are workers."""
+        copies = min(self.spec.replication, self.spec.workers)
+        return self.workload.need(replace(self.spec, replication=copies))
 
 
 def variant_of(trial: Trial) -> ClusterVariant:
