@@ -86,6 +86,7 @@ class JobRun:
         self._live = live
         self._paths = paths
         self.label = job.label
+        self._planned = job
         self._workload = job.workload
         self._folder = paths.folder / job.label if in_mix else paths.folder
         self._tag = f"{paths.attempt}-{job.label}" if in_mix else paths.attempt
@@ -143,7 +144,7 @@ class JobRun:
     @property
     def run_bytes(self) -> int:
         """Most that the run adds to HDFS and the nodes' disks."""
-        return self._workload.need(self._job.spec).run_bytes
+        return self._planned.need.run_bytes
 
     def prepare(self) -> None:
         """Put the input in place and clear the place of the output."""

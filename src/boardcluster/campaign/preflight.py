@@ -131,10 +131,10 @@ def check_preflight(
             continue
         for job in jobs:
             storage = storage_name(spec, variant)
-            inputs[_input_key(storage, group[0], job)] = job.workload.need(job.spec).input_bytes
+            inputs[_input_key(storage, group[0], job)] = job.need.input_bytes
             notes |= dict.fromkeys(_notes(job))
             problems |= dict.fromkeys(_lacking(job, lacking))
-        largest = max(largest, sum(job.workload.need(job.spec).run_bytes for job in jobs))
+        largest = max(largest, sum(job.need.run_bytes for job in jobs))
     space_bytes = sum(inputs.values()) + largest
     left_bytes, held_bytes = free
     if max(0, sum(inputs.values()) - held_bytes) + largest > left_bytes:

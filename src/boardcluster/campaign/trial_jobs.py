@@ -16,11 +16,13 @@ from boardcluster.services.settings import (
     of_daemons,
     of_jobs,
 )
+from boardcluster.services.sizing import available_mib
 from boardcluster.spec.variant import ClusterVariant
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import (
     InputKind,
     JobSpec,
+    Need,
     Workload,
     check_fault,
     check_parameters,
@@ -42,6 +44,12 @@ class TrialJob:
     """What to do."""
     sizing: JobSizing | None = None
     """What it gets by the rule of the profile ``default``; None in other profiles."""
+
+    @property
+    def need(self) -> Need:
+        """The space that it needs. HDFS keeps no more copies of a block than there are workers."""
+        copies = min(self.spec.replication, self.spec.workers)
+        return self.workload.need(replace(self.spec, replication=copies))
 
 
 def variant_of(trial: Trial) -> ClusterVariant:
@@ -74,7 +82,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         settings={**profile.settings, **all_properties(own)},
     )
     names = trial.workload.split("+")
-    smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
+    smallest = min(spec.workers, key=lambda worker: available_mib(worker)[0])
     replication = int(profile.properties["hdfs-site"].get("dfs.replication", 3))
     jobs = []
     for number, name in enumerate(names, start=1):
@@ -118,6 +126,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             workers=len(spec.workers),
             worker_memory_bytes=smallest.memory_bytes,
             worker_cores=min(worker.cores for worker in spec.workers),
+            worker_roles=smallest.roles,
             block_bytes=int(hdfs.get("dfs.blocksize", 128 << 20)),
             variant=trial.variant,
             fault=trial.fault,

@@ -259,10 +259,13 @@ class _Growing:
         self._repeat(unit_bytes, total_bytes=total_bytes)
         self._cut()
         copies = self._written_bytes / unit_bytes
-        return f"repeated {copies:.2f} times and cropped at a line end" if copies > 1 else "whole"
+        if copies > 1:
+            return f"repeated {copies:.2f} times and cropped at a line end"
+        return "whole" if copies == 1 else "cropped at a line end"
 
     def _add(self, chunk: bytes, *, total_bytes: int) -> bool:
-        """Append what still fits; return whether there may be room for more."""
+        """Append what still fits; return whether that is all of it."""
+        given_bytes = len(chunk)
         if self._limit is not None:
             chunk = chunk[: self._limit - self._written_bytes]
         self._stream.write(chunk)
@@ -274,7 +277,7 @@ class _Growing:
         self._digest.update(memoryview(chunk)[complete:])
         self._written_bytes += len(chunk)
         self._progress(f"preparing {self._path.name}", self._written_bytes, total_bytes)
-        return self._limit is None or self._written_bytes < self._limit
+        return len(chunk) == given_bytes
 
     def _repeat(self, unit_bytes: int, *, total_bytes: int) -> None:
         """Append the first ``unit_bytes`` again and again, read back from the output itself.

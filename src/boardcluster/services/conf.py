@@ -236,8 +236,13 @@ def _plain(title: str, parts: Mapping[str, Mapping[str, str]]) -> str:
     for heading, properties in parts.items():
         if properties:
             rows += ["", f"# {heading}"]
-        rows += [f"{name} {value}" for name, value in properties.items()]
+        rows += [f"{name} {_escaped(value)}" for name, value in properties.items()]
     return "\n".join([*rows, ""])
+
+
+def _escaped(value: str) -> str:
+    """Return a value so that Java's Properties, as which Spark reads the file, gives it back."""
+    return re.sub(r"^[=:]|\\", r"\\\g<0>", value)
 
 
 def _with_dilation(

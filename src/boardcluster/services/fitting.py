@@ -1,7 +1,11 @@
-"""Whether the memory that settings ask for fits the nodes. Pure.
+"""Whether the memory and the cores that settings ask for fit the nodes. Pure.
 
 YARN rounds a container up to a multiple of its least allocation, grants none above its largest, and
 places none on a node that has less. A heap larger than its container gets the container killed.
+
+Of virtual cores YARN grants no container more than its largest allocation, nor than the largest
+node offers, though by default it places containers by their memory alone (Apache Hadoop,
+SchedulerUtils.validateResourceRequest, ClusterNodeTracker and DefaultResourceCalculator).
 """
 
 from __future__ import annotations
@@ -32,6 +36,20 @@ _HEAPS = {
 YARN_DEFAULTS_MIB = {_NODE: 8192, _LEAST: 1024, _MOST: 8192, _AM: 1536, _MAP: 1024, _REDUCE: 1024}
 """Hadoop's own values (yarn-default.xml, mapred-default.xml); -1 there means these as well."""
 
+_NODE_CORES = "yarn.nodemanager.resource.cpu-vcores"
+_MOST_CORES = "yarn.scheduler.maximum-allocation-vcores"
+_YARN_DEFAULT_CORES = {_NODE_CORES: 8, _MOST_CORES: 4}
+"""Hadoop's own values (yarn-default.xml); -1 there means 8 cores of a node as well."""
+
+_CORES_OF = (
+    "mapreduce.map.cpu.vcores",
+    "mapreduce.reduce.cpu.vcores",
+    "spark.executor.cores",
+    "spark.yarn.am.cores",
+    "yarn.app.mapreduce.am.resource.cpu-vcores",
+)
+"""Virtual cores that a container asks for; the engines' own value is 1 of each."""
+
 _SORT_MIB = 100
 _HEAP_SHARE = 0.8
 """``mapreduce.job.heap.memory-mb.ratio``: the heap of a task whose options name none."""
@@ -43,7 +61,7 @@ _SPARK_DEFAULTS = {_EXECUTOR: "1g", _SPARK_AM: "512m", _DRIVER: "1g"}
 _SPARK_HEAP_LEAST_MIB = 450
 """Spark's UnifiedMemoryManager refuses less: 1.5 times the 300 MB that it reserves."""
 
-_OVERHEAD_LEAST_MIB = 384
+_OVERHEAD_LEAST = "384m"
 _OVERHEAD_SHARE = 0.1
 _XMX = re.compile(r"-Xmx(\d+[bkmgt]?)", re.IGNORECASE)
 
@@ -75,7 +93,7 @@ def check_settings_fit(
     per_node: Mapping[str, Mapping[str, str]],
     spec: ClusterSpec,
 ) -> str:
-    """Refuse settings whose memory the nodes do not have. What no setting touches is not checked.
+    """Refuse settings whose memory or cores the nodes lack. What none touches is not checked.
 
     ``properties`` are per file all that hold, the settings included, ``per_node`` what differs.
 
@@ -109,6 +127,7 @@ def check_settings_fit(
             if own or not container.is_spark:
                 raise _refused(words)
             spark_refusal = spark_refusal or words
+    _check_cores(settings, rows, per_node, spec)
     _check_heaps(settings, rows)
     if _DRIVER in settings:
         driver, there = _spark_mib(_DRIVER, rows), spec.master.memory_bytes // _MIB
@@ -124,10 +143,10 @@ def check_settings_fit(
     return spark_refusal
 
 
-def _refused(words: str) -> CapacityError:
-    return CapacityError(
-        words, hint="change the setting, or give the nodes more memory in cluster.toml"
-    )
+def _refused(
+    words: str, *, hint: str = "change the setting, or give the nodes more memory in cluster.toml"
+) -> CapacityError:
+    return CapacityError(words, hint=hint)
 
 
 def container_mib(key: str, rows: Mapping[str, str]) -> int:
@@ -200,15 +219,14 @@ def _of_spark(rows: Mapping[str, str]) -> Iterator[_Container]:
 
 def _spark_container(prefix: str, rows: Mapping[str, str]) -> tuple[int, str, tuple[str, ...]]:
     """Return the size of a Spark container in MiB, how it comes about, and what decides it."""
-    keys = tuple(
-        f"{prefix}.{name}" for name in ("memory", "memoryOverhead", "memoryOverheadFactor")
-    )
+    names = ("memory", "memoryOverhead", "memoryOverheadFactor", "minMemoryOverhead")
+    keys = tuple(f"{prefix}.{name}" for name in names)
     heap = _spark_mib(keys[0], rows)
     if keys[1] in rows:
         overhead = _spark_mib(keys[1], rows)
     else:
         share = float(rows.get(keys[2], _OVERHEAD_SHARE))
-        overhead = max(_OVERHEAD_LEAST_MIB, int(heap * share))
+        overhead = max(memory_mib(rows.get(keys[3], _OVERHEAD_LEAST)), int(heap * share))
     return heap + overhead, f"{keys[0]} {heap} MiB + overhead {overhead} MiB", keys
 
 
@@ -233,6 +251,32 @@ def _misfit(container: _Container, rows: Mapping[str, str], nodes: Mapping[str, 
             f" > {largest} MiB of the only worker, so it could never start"
         )
     return ""
+
+
+def _check_cores(
+    settings: Mapping[str, str],
+    rows: Mapping[str, str],
+    per_node: Mapping[str, Mapping[str, str]],
+    spec: ClusterSpec,
+) -> None:
+    """Refuse containers with more virtual cores than YARN grants one."""
+    of_node = max(
+        _cores(_NODE_CORES, {**rows, **per_node.get(worker.name, {})}) for worker in spec.workers
+    )
+    largest = _cores(_MOST_CORES, rows)
+    for key in _CORES_OF:
+        if key in settings and _cores(key, rows) > min(of_node, largest):
+            raise _refused(
+                f"{key} = {rows[key]}, but the largest node offers YARN {of_node} virtual cores,"
+                f" and {_MOST_CORES} is {largest}: YARN would refuse it",
+                hint=f"ask for fewer, or set {_NODE_CORES} and {_MOST_CORES} as well",
+            )
+
+
+def _cores(key: str, rows: Mapping[str, str]) -> int:
+    text = rows.get(key, "").strip()
+    number = int(text) if re.fullmatch(r"-?\d+", text) else 0
+    return number if number > 0 else _YARN_DEFAULT_CORES.get(key, 1)
 
 
 def _check_heaps(settings: Mapping[str, str], rows: Mapping[str, str]) -> None:

@@ -375,6 +375,8 @@ def _default(spec: ClusterSpec) -> Profile:
     yarn = {
         "yarn.scheduler.minimum-allocation-mb": str(STEP_MIB),
         "yarn.scheduler.maximum-allocation-mb": str(max(sizing.available.values())),
+        # YARN refuses an executor with more cores than this, and its own value is 4.
+        "yarn.scheduler.maximum-allocation-vcores": str(max(map(_vcores, spec.workers))),
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "250",
         "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",

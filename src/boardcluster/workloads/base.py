@@ -17,6 +17,7 @@ from boardcluster.records import (
     Dataset,
     Engine,
     PlannedFault,
+    Role,
     Variant,
     Verification,
 )
@@ -118,9 +119,11 @@ class JobSpec:
     workers: int
     """Number of workers."""
     worker_memory_bytes: int
-    """Declared memory of the smallest worker."""
+    """Declared memory of the smallest worker: the one with the least beside system and daemons."""
     worker_cores: int
-    """Declared cores of the smallest worker."""
+    """Fewest declared cores of a worker."""
+    worker_roles: frozenset[Role] = frozenset({Role.WORKER})
+    """Roles of the smallest worker, which may be the master, too."""
     block_bytes: int = 128 << 20
     """Size of the blocks it writes; decides how its input is split."""
     variant: Variant = Variant.FAST

@@ -232,6 +232,16 @@ def test_what_does_not_fit_is_a_problem_with_the_arithmetic(
     assert "smaller sizes" in problem
 
 
+def test_no_more_copies_of_an_input_are_counted_than_there_are_workers(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    """HDFS keeps none beyond: on one local node ``upstream`` asks for 3 and gets 1."""
+    four, eight = (
+        look(make_spec(workers=4), trial_of(replication=copies)).space_bytes for copies in (4, 8)
+    )
+    assert four == eight == 4 * 1000 + 2 * 1000
+
+
 def test_every_problem_is_said_once(workloads: Workloads, make_spec: MakeSpec) -> None:
     workloads["sort"].refuses = UsageError("sort: too small", hint="give a size")
     trials = [

@@ -16,6 +16,7 @@ from boardcluster.records import (
     ClusterSpec,
     Engine,
     MasterPlacement,
+    Role,
     Trial,
     Variant,
 )
@@ -147,6 +148,21 @@ def test_a_case_is_told_of_the_smallest_worker(
     (job,) = jobs_of(trial_of("grep"), small, build_profile("default", spec))
 
     assert (job.spec.worker_memory_bytes, job.spec.worker_cores) == (1 << 30, 1)
+
+
+def test_the_smallest_worker_is_the_one_with_the_least_beside_its_daemons(
+    workloads: Workloads, make_spec: Callable[..., ClusterSpec]
+) -> None:
+    spec = make_spec(workers=2, memory_mib=4096, combined=True)
+    profile = build_profile("default", spec)
+
+    (both,) = jobs_of(trial_of("grep"), spec, profile)
+    nodes = (replace(spec.nodes[0], memory_bytes=16 << 30), spec.nodes[1])
+    (alone,) = jobs_of(trial_of("grep"), replace(spec, nodes=nodes), profile)
+
+    assert both.spec.worker_roles == {Role.MASTER, Role.WORKER}
+    assert alone.spec.worker_roles == {Role.WORKER}
+    assert alone.spec.worker_memory_bytes == 4 << 30
 
 
 def test_an_engine_that_a_job_does_not_run_on_is_refused(

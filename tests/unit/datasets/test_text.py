@@ -106,6 +106,12 @@ def test_says_how_the_result_was_made(tmp_path: Path) -> None:
         ).source
 
     assert made(16) == "numbers, cropped at a line end"
+    assert made(31) == "numbers, cropped at a line end"
+    assert made(32) == "numbers, whole"
+    path.write_bytes(b"0123456\n" * 3 + b"no end")
+    assert made(30) == "numbers, cropped at a line end"
+    assert made(31) == "numbers, whole"
+    path.write_bytes(b"0123456\n" * 4)
     assert made(80) == "numbers, repeated 2.50 times and cropped at a line end"
 
 

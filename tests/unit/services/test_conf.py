@@ -175,6 +175,19 @@ def test_spark_uses_its_own_jars_and_keeps_plain_event_logs(layout: Layout) -> N
     assert rows["spark.yarn.historyServer.address"] == "http://master:18080"
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(r"(?i)secret|\btoken\b", r"(?i)secret|\\btoken\\b"), ("=a:b", r"\=a:b"), (":", r"\:")],
+)
+def test_spark_reads_a_value_as_it_was_set(value: str, written: str, layout: Layout) -> None:
+    """Spark loads the file with Java's Properties, in which these characters mean something."""
+    extra = {"spark-defaults": {"spark.redaction.regex": value}}
+    files = render_node(layout, layout.spec.master, extra=extra)
+
+    rows = dict(spark_rows(files["spark-defaults.conf"]))
+    assert rows["spark.redaction.regex"] == written
+
+
 def test_no_line_of_the_capacity_scheduler_is_missing(layout: Layout) -> None:
     rows = dict(rows_of(render_node(layout, layout.spec.master)["capacity-scheduler.xml"]))
 

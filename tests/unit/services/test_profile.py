@@ -303,6 +303,23 @@ def test_default_never_asks_for_more_than_a_node_offers(make_spec: MakeSpec) -> 
         )
 
 
+@pytest.mark.parametrize("combined", [False, True])
+@pytest.mark.parametrize("cores", [1, 4, 5, 8, 64])
+def test_yarn_grants_the_cores_of_an_executor_of_default(
+    cores: int, combined: bool, make_spec: MakeSpec
+) -> None:
+    """Its own largest allocation is 4: Spark would not run on a node with more cores."""
+    spec = make_spec(workers=1, memory_mib=8192, cores=cores, combined=combined)
+    profile = build_profile("default", spec)
+    granted = int(profile.properties["yarn-site"]["yarn.scheduler.maximum-allocation-vcores"])
+    [offered] = (
+        int(row["yarn.nodemanager.resource.cpu-vcores"]) for row in profile.per_node.values()
+    )
+
+    asked = int(profile.properties["spark-defaults"]["spark.executor.cores"])
+    assert asked == cores <= min(granted, offered)
+
+
 @pytest.mark.parametrize(("workers", "replication", "never"), [(1, 1, 1), (3, 2, 1), (4, 2, 0)])
 def test_default_replication_fits_the_number_of_workers(
     workers: int, replication: int, never: int, make_spec: MakeSpec

@@ -249,6 +249,47 @@ def test_memory_that_the_nodes_do_not_have_is_refused_with_the_arithmetic(
     assert "cluster.toml" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"spark.executor.cores": "6"}, r"cores = 6, but .* offers YARN 5 .*vcores is 5"),
+        (
+            {"spark.executor.cores": "5", "yarn.scheduler.maximum-allocation-vcores": "4"},
+            r"cores = 5, but .* offers YARN 5 .*vcores is 4",
+        ),
+        ({"spark.yarn.am.cores": "8"}, "spark.yarn.am.cores = 8"),
+        ({"mapreduce.map.cpu.vcores": "8"}, "mapreduce.map.cpu.vcores = 8"),
+    ],
+)
+def test_cores_that_yarn_would_refuse_are_refused_beforehand(
+    changes: dict[str, str], words: str, make_spec: MakeSpec
+) -> None:
+    with pytest.raises(CapacityError, match=words) as caught:
+        build_profile("default", replace(make_spec(cores=4), settings=changes))
+    assert "ask for fewer" in caught.value.hint
+
+
+def test_as_many_cores_as_yarn_grants_are_allowed(make_spec: MakeSpec) -> None:
+    build_profile("default", replace(make_spec(cores=4), settings={"spark.executor.cores": "5"}))
+    build_profile("upstream", replace(make_spec(), settings={"spark.executor.cores": "4"}))
+    with pytest.raises(CapacityError, match=r"offers YARN 8 virtual cores, and .* is 4"):
+        build_profile("upstream", replace(make_spec(), settings={"spark.executor.cores": "5"}))
+    more = {
+        "spark.executor.cores": "16",
+        "yarn.nodemanager.resource.cpu-vcores": "16",
+        "yarn.scheduler.maximum-allocation-vcores": "16",
+    }
+    build_profile("default", replace(make_spec(cores=1), settings=more))
+
+
+def test_the_least_overhead_of_an_executor_counts(make_spec: MakeSpec) -> None:
+    settings_ = {"spark.executor.minMemoryOverhead": "8g"}
+    with pytest.raises(CapacityError, match="memory 1024 MiB \\+ overhead 8192 MiB"):
+        build_profile("upstream", replace(make_spec(memory_mib=8192), settings=settings_))
+    # `default` sets the overhead itself, which Spark then takes.
+    build_profile("default", replace(make_spec(), settings=settings_))
+
+
 def test_one_worker_must_hold_a_task_beside_the_application_master(make_spec: MakeSpec) -> None:
     settings_ = {"spark.executor.memory": "1100m"}
     build_profile("default", replace(make_spec(workers=2), settings=settings_))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,8 +61,8 @@ class TreeResult:
 
     def percentile(self, share: float) -> float:
         """Return a percentile of the time of a file, the share given from 0 to 1."""
-        place = min(len(self.latency_microseconds) - 1, int(share * len(self.latency_microseconds)))
-        return float(self.latency_microseconds[place])
+        rank = max(1, math.ceil(share * len(self.latency_microseconds)))
+        return float(self.latency_microseconds[rank - 1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

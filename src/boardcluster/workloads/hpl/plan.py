@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from math import isqrt
 
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import NodeSpec, Role
+from boardcluster.records import NodeSpec
 from boardcluster.services.sizing import available_mib
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import JobSpec
@@ -107,7 +107,7 @@ def plan(spec: JobSpec) -> HplPlan:
     p, q = process_grid(spec.workers * ranks_per_node, int(spec.parameters["p"]))
     smallest = NodeSpec(
         name="the smallest worker",
-        roles=frozenset({Role.WORKER}),
+        roles=spec.worker_roles,
         cores=spec.worker_cores,
         memory_bytes=spec.worker_memory_bytes,
     )

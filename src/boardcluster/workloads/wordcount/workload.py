@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from boardcluster.errors import VerificationError
+from boardcluster.errors import InputError, VerificationError
 from boardcluster.fetch.cache import made_once, sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
@@ -61,6 +61,11 @@ class _WordCount(Workload):
             lambda target: count_words(text.path, target=target, work=target.parent),
             purpose="counting words",
         )
+        if not expected.stat().st_size:
+            raise InputError(
+                f"{text.name} holds no word; an empty output proves nothing",
+                hint="choose another input, or a larger size",
+            )
         return replace(staged, expected=expected)
 
     def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:

@@ -18,7 +18,7 @@ from boardcluster.workloads.filestore.load import (
     block_files,
     expected_files,
 )
-from boardcluster.workloads.filestore.proof import TREE_PASSES, StoreRun, prove
+from boardcluster.workloads.filestore.proof import TREE_PASSES, StoreRun, TreeResult, prove
 
 WORKERS = ("worker1", "worker2", "worker3")
 FILES = expected_files(size_bytes=STEP_BYTES, files=3, file_bytes=100)
@@ -213,3 +213,14 @@ def test_what_is_wrong_on_one_brick_is_named(
 def test_a_run_that_is_not_what_was_asked_is_no_result(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(VerificationError, match=words):
         prove(run(**changes))
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "value"), [(100, 0.99, 99), (100, 0.5, 50), (1, 0.99, 1), (3, 0.5, 2)]
+)
+def test_a_percentile_is_the_time_that_so_many_files_stay_within(
+    count: int, share: float, value: float
+) -> None:
+    times = tuple(range(1, count + 1))
+    found = TreeResult(files=count, seconds=1.0, ended_unix=0.0, latency_microseconds=times)
+    assert found.percentile(share) == value

@@ -1,9 +1,11 @@
 """How large a system HPL is given, and on which grid."""
 
+from dataclasses import replace
+
 import pytest
 
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import Checksum, Engine
+from boardcluster.records import Checksum, Engine, Role
 from boardcluster.workloads.base import JobSpec, check_parameters
 from boardcluster.workloads.hpl.plan import plan, process_grid
 from boardcluster.workloads.hpl.workload import WORKLOAD
@@ -63,6 +65,15 @@ def test_without_a_size_the_matrix_takes_its_share_of_what_is_free() -> None:
     assert planned.n % 128 == 0
     assert planned.matrix_bytes <= wanted < 8 * (planned.n + 128) ** 2
     assert "1024 MiB - 192 system - 256 daemons = 576 MiB" in str(planned)
+
+
+def test_a_worker_that_is_the_master_too_has_less_for_the_matrix() -> None:
+    both = frozenset({Role.MASTER, Role.WORKER})
+    planned = plan(replace(case(0, workers=1, memory_mib=4096), worker_roles=both))
+
+    assert planned.free_bytes == 2208 * MIB
+    assert planned.matrix_bytes <= 0.8 * 2208 * MIB
+    assert "4096 MiB - 327 system - 1536 daemons = 2208 MiB" in str(planned)
 
 
 def test_the_fullest_worker_counts_not_the_average() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.builders import make_dataset
 from tests.unit.workloads.text_world import OUTPUT, TextWorld, case_of, job_of
 
-from boardcluster.errors import RemoteError, UsageError, VerificationError
+from boardcluster.errors import InputError, RemoteError, UsageError, VerificationError
 from boardcluster.records import Checksum, Engine, Variant
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
@@ -96,6 +96,15 @@ def test_prepare_again_stores_and_counts_nothing(
 
     assert prepare(world) == first
     assert "CREATE" not in world.hdfs.operations
+
+
+def test_a_text_without_a_word_is_refused(layout: Layout, tmp_path: Path) -> None:
+    path = tmp_path / "blanks"
+    path.write_bytes(b" \t\n\r\f\n")
+    dataset = make_dataset(path, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    for _ in range(2):  # also once it is counted
+        with pytest.raises(InputError, match="holds no word; an empty output proves nothing"):
+            prepare(TextWorld(layout, tmp_path, dataset))
 
 
 def test_one_count_serves_every_number_of_copies(

@@ -10,6 +10,9 @@ import scala.Tuple2;
 /**
  * The map side of the sort: records go into one buffer per partition, and a buffer that is full
  * goes into the shuffle as one element.
+ *
+ * <p>A split has few records for each of many partitions, so that most buffers are never full: they
+ * begin with room for twice the fair share, and all of them together stay near a split's size.
  */
 final class RecordBuckets implements Iterator<Tuple2<Integer, byte[]>> {
 
@@ -17,9 +20,11 @@ final class RecordBuckets implements Iterator<Tuple2<Integer, byte[]>> {
     static final int RECORDS = 640;
 
     private static final int BYTES = RECORDS * Records.LENGTH;
+    private static final int LEAST_BYTES = 8 * Records.LENGTH;
 
     private final Iterator<Tuple2<NullWritable, Block>> input;
     private final KeyRanges ranges;
+    private final int firstBytes;
     private final byte[][] buffers;
     private final int[] lengths;
     private final ArrayDeque<Tuple2<Integer, byte[]>> ready = new ArrayDeque<>();
@@ -28,6 +33,8 @@ final class RecordBuckets implements Iterator<Tuple2<Integer, byte[]>> {
             Iterator<Tuple2<NullWritable, Block>> input, KeyRanges ranges, int partitions) {
         this.input = input;
         this.ranges = ranges;
+        long share = RecordInputFormat.MOST_SPLIT_BYTES / partitions / Records.LENGTH;
+        firstBytes = (int) Math.max(LEAST_BYTES, Math.min(BYTES, 2 * share * Records.LENGTH));
         buffers = new byte[partitions][];
         lengths = new int[partitions];
     }
@@ -59,7 +66,10 @@ final class RecordBuckets implements Iterator<Tuple2<Integer, byte[]>> {
             int to = ranges.partition(prefix, Records.tail(bytes, at), ordinal++);
             byte[] buffer = buffers[to];
             if (buffer == null) {
-                buffer = new byte[BYTES];
+                buffer = new byte[firstBytes];
+                buffers[to] = buffer;
+            } else if (lengths[to] == buffer.length) {
+                buffer = Arrays.copyOf(buffer, Math.min(BYTES, 2 * buffer.length));
                 buffers[to] = buffer;
             }
             System.arraycopy(bytes, at, buffer, lengths[to], Records.LENGTH);

@@ -32,7 +32,9 @@ public final class RecordInputFormat extends FileInputFormat<NullWritable, Block
     private static final String BEGIN = "boardcluster.input.begin";
 
     private static final long LEAST_SPLIT_BYTES = 4L << 20;
-    private static final long MOST_SPLIT_BYTES = 32L << 20;
+
+    /** Bytes of the largest split. */
+    static final long MOST_SPLIT_BYTES = 32L << 20;
 
     /** Hadoop makes one by reflection. */
     public RecordInputFormat() {}
