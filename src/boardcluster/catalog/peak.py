@@ -20,6 +20,8 @@ __all__ = ["Processor", "peak_of", "read_processors"]
 
 _FILE = Path(__file__).parent / "processors.toml"
 _HARDWARE = re.compile(r"\b(\d+) x (.+?) at (\d+(?:\.\d+)?) GHz")
+_SEVERAL = " + "
+"""Joins the kinds of cores of a processor that has several: ``Cortex-A55 + Cortex-A76``."""
 
 
 class Processor(StrictTable):
@@ -100,7 +102,8 @@ def _board(node: NodeSpec) -> _PeakNode | None:
     board = find_board(node.twin.board)
     if board.clock_hertz is None or not board.hardware:
         return None
-    name = next((name for name in _known() if name in board.hardware), board.hardware)
+    known = () if _SEVERAL in board.hardware else _known()
+    name = next((name for name in known if name in board.hardware), board.hardware)
     return _PeakNode(processor=name, cores=board.cores, clock_hertz=board.clock_hertz)
 
 
@@ -119,5 +122,7 @@ def _known() -> list[str]:
 
 
 def _processor(words: str) -> Processor | None:
+    if _SEVERAL in words:
+        return None  # how many cores are of which kind, and at which clock, is not said
     fitting = (row for row in read_processors() if any(name in words for name in row.names))
     return next(fitting, None)

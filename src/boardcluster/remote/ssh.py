@@ -19,7 +19,14 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
+from boardcluster.errors import (
+    BoardclusterError,
+    HostKeyError,
+    LoginError,
+    RemoteError,
+    RemoteTimeoutError,
+    UnreachableError,
+)
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import (
     Completed,
@@ -121,8 +128,8 @@ class SshRemote:
                 cwd=cwd,
                 timeout_seconds=timeout_seconds,
             )
-        except UnreachableError:
-            raise
+        except (UnreachableError, HostKeyError, LoginError):
+            raise  # nothing began, and a refused login that is tried twice counts twice there
         except BaseException:
             self._end(token, become)
             raise

@@ -103,6 +103,9 @@ _OWN_PROFILE = "running-profile.toml"
 _PATIENCE_SECONDS = 180.0
 """A start in which nothing has gone on for so long is given up."""
 _STOP_GRACE_SECONDS = 2.5
+_SYNC_SECONDS = 900.0
+"""For what a node's disk has still to be written, which is gigabytes on a slow disk of this
+machine: what is left then would take the node's own rate from a run."""
 _ANY_JAVA = Java(program=Path("java"), feature=0, version="", vendor="")
 """For who starts no program of the engines."""
 _NODES_AT_ONCE = 16
@@ -159,7 +162,9 @@ class LiveCluster:
             yield
             for node in self.state.nodes:
                 with contextlib.suppress(RemoteError):
-                    self.remotes[node.name].run(["sync", "-f", f"{node.folder}/{DISK}"])
+                    self.remotes[node.name].run(
+                        ["sync", "-f", f"{node.folder}/{DISK}"], timeout_seconds=_SYNC_SECONDS
+                    )
         finally:
             with contextlib.suppress(BoardclusterError):
                 self.limiter.set()

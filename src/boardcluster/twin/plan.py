@@ -18,10 +18,13 @@ from boardcluster.twin.heat import heat_models
 from boardcluster.twin.setpoints import DiskSetPoints, NodeSetPoints, set_points
 from boardcluster.units import MIB, format_bytes, format_count
 
-__all__ = ["IDLE_HEADROOM", "Host", "TwinPlan", "plan_limits"]
+__all__ = ["IDLE_HEADROOM", "LEAST_CORES", "Host", "TwinPlan", "plan_limits"]
 
 IDLE_HEADROOM = 0.25
 """Share of this machine's cores that the nodes leave idle when all of them are busy."""
+
+LEAST_CORES = 0.01
+"""Of a core of this machine: the kernel can hold no group to less."""
 
 _STEP = 10
 """Dilations are rounded up to tenths."""
@@ -99,7 +102,8 @@ def plan_limits(spec: ClusterSpec, host: Host) -> TwinPlan:
         _limits(node, point, share, dilation)
         for node, point, share in zip(spec.nodes, points, cores, strict=True)
     )
-    return TwinPlan(dilation=dilation, limits=limits, words=(*words, *_notes(spec, points)))
+    words = (*words, *_too_small(spec, limits, dilation), *_notes(spec, points))
+    return TwinPlan(dilation=dilation, limits=limits, words=words)
 
 
 def _all_points(spec: ClusterSpec) -> list[NodeSetPoints]:
@@ -112,6 +116,25 @@ def _all_points(spec: ClusterSpec) -> list[NodeSetPoints]:
             known[alike] = set_points(node, spec.network.link_bits_per_second)
         points.append(known[alike])
     return points
+
+
+def _too_small(spec: ClusterSpec, limits: Sequence[NodeLimits], dilation: float) -> tuple[str, ...]:
+    """Return warnings of boards that the kernel cannot hold to so little, each once."""
+    rows = []
+    for node, own in zip(spec.nodes, limits, strict=True):
+        per_core = own.cpu_cores / own.board_cores
+        if per_core >= LEAST_CORES:
+            continue
+        board = node.twin.board if node.twin else node.name
+        most = math.floor(per_core * dilation / LEAST_CORES * _STEP) / _STEP
+        rows.append(
+            f"warning: at dilation {dilation:g} a core of {board} is to have "
+            f"{per_core * 100:.2g} % of a core of this machine, but the kernel can limit nothing "
+            f"to less than {_percent(LEAST_CORES)}: a thread there is "
+            f"{LEAST_CORES / per_core:.1f} times as fast as it should be; the largest dilation "
+            f"without that is {most:g}"
+        )
+    return tuple(dict.fromkeys(rows))
 
 
 def _notes(spec: ClusterSpec, points: Sequence[NodeSetPoints]) -> tuple[str, ...]:
@@ -269,10 +292,10 @@ def _check_sizes(spec: ClusterSpec, host: Host) -> None:
             f"{what}: {_arithmetic(having, size_of)} = {_size(wanted_bytes)}, but "
             f"{_size(has_bytes)} is {state}; the largest number of workers that fits is {workers}"
         )
-        least_bytes, step_bytes = _LEAST_BYTES[what], _SIZE_STEP_BYTES
-        each_bytes = has_bytes // len(having) // step_bytes * step_bytes
-        if each_bytes >= least_bytes:
-            sizes.append(f'{what} = "{each_bytes // MIB} MiB" for each of the {len(having)} nodes')
+        each_bytes, count = _size_that_fits([size_of(node) for node in having], has_bytes)
+        if each_bytes >= _LEAST_BYTES[what]:
+            whose = f"of the {count} nodes" if count == len(having) else "node that has more"
+            sizes.append(f'{what} = "{each_bytes // MIB} MiB" for each {whose}')
     if not lines:
         return
     choices = []
@@ -297,6 +320,21 @@ def _workers_that_fit(spec: ClusterSpec, has_bytes: int, size_of: Callable[[Node
             break
         count += 1
     return count
+
+
+def _size_that_fits(sizes: Sequence[int], has_bytes: int) -> tuple[int, int]:
+    """Return what the larger nodes may have at most, so that all fit, and how many those are.
+
+    Smaller ones keep what they have: it is what their boards have.
+    """
+    ordered, step_bytes = sorted(sizes), _SIZE_STEP_BYTES
+    counts = range(len(sizes), 0, -1)
+    shares = ((has_bytes - sum(ordered[:-count])) // count // step_bytes for count in counts)
+    return next(
+        (share * step_bytes, count)
+        for share, count in zip(shares, counts, strict=True)
+        if ordered[-count] > share * step_bytes
+    )
 
 
 def _arithmetic(nodes: Sequence[NodeSpec], size_of: Callable[[NodeSpec], int]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.builders import make_cluster, make_fingerprint, make_node
 
+from boardcluster.catalog.lookup import entry_path
 from boardcluster.catalog.peak import peak_of, read_processors
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.errors import SpecError
@@ -60,6 +62,20 @@ def test_what_is_not_known_says_so() -> None:
     assert peak.reason == "processor and clock of n1 are not known"
     assert "Core i5" in peak_of(cluster("desktop-i5-8400"), make_fingerprint(), workers=1).reason
     assert peak_of(cluster(), make_fingerprint(), workers=0).reason == "no worker took part"
+
+
+def test_cores_of_several_kinds_are_not_all_taken_for_the_fastest(tmp_path: Path) -> None:
+    cores = "8 x Cortex-A55 + Cortex-A76 at 2.40 GHz"
+    reason = "the catalog has no operations per cycle of "
+    measured = make_fingerprint(hardware=(f"n1: Orange Pi 5, {cores}, 8 GiB",))
+    peak = peak_of(cluster(), measured, workers=1)
+    assert (peak.gflops, peak.reason) == (None, f"{reason}Cortex-A55 + Cortex-A76")
+
+    text = entry_path("boards", "rpi-5b-8gb-2400mhz").read_text()
+    own = tmp_path / "own.toml"
+    own.write_text(re.sub(r"(?m)^hardware = .*$", f'hardware = "{cores}"', text))
+    peak = peak_of(cluster(str(own)), make_fingerprint(), workers=1)
+    assert (peak.gflops, peak.reason) == (None, f"{reason}{cores}")
 
 
 def test_every_processor_has_a_source_and_no_two_share_a_name() -> None:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -408,6 +408,26 @@ def test_what_was_claimed_for_nothing_is_given_up(spec: ClusterSpec, disks: Path
     assert len(list(disks.iterdir())) == 3, "they were this home's before"
 
 
+def test_what_was_claimed_until_an_interrupt_is_given_up(
+    spec: ClusterSpec, disks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = driver("one", disks)
+
+    def interrupted(names: Iterable[str], ask: Callable[[str], object]) -> None:
+        ask(next(iter(names)))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "each_node", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            one.check(spec)
+    assert [path.name for path in disks.iterdir()] == ["master.json"]
+
+    one.release_unused()
+
+    assert list(disks.iterdir()) == []
+
+
 def test_only_the_owner_gives_boards_up(spec: ClusterSpec, disks: Path) -> None:
     one, two = driver("one", disks), driver("two", disks)
     one.check(spec)
@@ -529,7 +549,11 @@ def test_what_does_not_end_is_said_after_all_boards_were_asked(
         "master: out of reach\n"
         "worker1: 2 processes of boardcluster do not end"
     )
-    assert "`boardcluster down --without master --without worker1`" in caught.value.hint
+    assert caught.value.hint == (
+        f"on worker1: sudo pkill -KILL -u {SERVICE_USER}; turn master on, or repair the network; "
+        "then run the command again, or continue without: "
+        "`boardcluster down --without master --without worker1`"
+    )
     assert len(desk.requests("worker2")) == 1
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from boardcluster.cluster.kinds.emulated import service_user
 from boardcluster.cluster.kinds.emulated.service_user import (
     choose_number,
     exposing,
@@ -89,6 +90,29 @@ def test_folders_below_closed_ones_are_shown_alone(tmp_path: Path) -> None:
         place for place, row in enumerate(script) if row.startswith("exec ")
     )
     assert exposing([Path("/usr/bin")]) == "set -e\numask 022"
+
+
+def test_a_folder_behind_a_link_is_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where /home is one: a shell like dash has seven descriptors to give."""
+    names = ("node", "cache", "java", "jar")
+    for name in names:
+        (tmp_path / "disk" / "me" / name).mkdir(parents=True)
+    (tmp_path / "home").symlink_to(tmp_path / "disk")
+    # Pytest's own folders may be closed, too; here only this one counts.
+    monkeypatch.setattr(
+        service_user,
+        "_first_closed",
+        lambda path: next(folder for folder in path.parents if folder.name == "me"),
+    )
+
+    script = exposing([tmp_path / "home" / "me" / name for name in names]).splitlines()
+
+    me = tmp_path / "disk" / "me"
+    opened = [row.split()[-1] for row in script if row.startswith("exec ")]
+    assert opened == sorted(str(me / name) for name in names)
+    assert [row.split()[-1] for row in script if row.startswith("mount -t tmpfs")] == [str(me)]
 
 
 def test_what_the_user_cannot_read_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.errors import UnreachableError
+from boardcluster.errors import HostKeyError, LoginError, RemoteError, UnreachableError
 from boardcluster.remote import ssh, ssh_route
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.ssh import SshRemote
@@ -14,6 +14,8 @@ from boardcluster.remote.ssh_route import SshRoute
 
 TIMED_OUT = b"ssh: connect to host pi0 port 22: Connection timed out\n"
 REFUSED = b"ssh: connect to host pi0 port 22: Connection refused\n"
+NO_LOGIN = b"pi@pi0: Permission denied (publickey).\n"
+OTHER_KEY = b"Host key for pi0 has changed and you have requested strict checking.\n"
 
 
 class Ssh:
@@ -57,3 +59,16 @@ def test_after_a_moment_it_is_tried_again(tmp_path: Path, monkeypatch: pytest.Mo
     fail(remote)
     fail(remote)
     assert program.starts == 2
+
+
+@pytest.mark.parametrize(("words", "error"), [(NO_LOGIN, LoginError), (OTHER_KEY, HostKeyError)])
+def test_who_is_not_let_in_tries_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: bytes, error: type[RemoteError]
+) -> None:
+    """Of refused logins some hosts take few before they shut an address out."""
+    program = Ssh(words)
+    monkeypatch.setattr(ssh, "run_program", program)
+    route = SshRoute(host="pi0", known_hosts=tmp_path / "known", control=Path("/tmp"))
+    with pytest.raises(error):
+        SshRemote("pi0", route).run(["true"])
+    assert program.starts == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +31,7 @@ from boardcluster.errors import (
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import ClusterSpec, MasterPlacement
 from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.gate import Completed
 from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.install import Installation
@@ -424,3 +425,31 @@ def test_root_is_the_same_way_where_there_is_no_other(layout: Layout, tmp_path: 
     assert live.as_root is remotes
     assert replace(live, admins=admins).as_root is admins
     assert live.master is remotes["master"]
+
+
+def test_disks_have_minutes_to_be_written_before_limits_are_set_again(
+    layout: Layout, tmp_path: Path
+) -> None:
+    """A minute is too short for gigabytes on a slow disk; a run would write what was left."""
+    done: list[object] = []
+
+    class Slow(FakeRemote):
+        def run(self, argv: Sequence[str], **named: Any) -> Completed:
+            done.append((tuple(argv[:2]), named["timeout_seconds"] > 600))
+            return super().run(argv, **named)
+
+    limiter: Any = SimpleNamespace(lift=lambda: done.append("lift"), set=lambda: done.append("set"))
+    node, remote = make_live_node("master"), Slow("master")
+    remote.tell("sync", "-f", f"{node.folder}/disk")
+    live = LiveCluster(
+        home=tmp_path,
+        state=make_state(node),
+        layout=layout,
+        remotes={"master": remote},
+        limiter=limiter,
+    )
+
+    with live.unlimited():
+        done.append("prepare")
+
+    assert done == ["lift", "prepare", (("sync", "-f"), True), "set"]

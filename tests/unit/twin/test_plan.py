@@ -180,7 +180,10 @@ def test_kinds_of_nodes_are_summed_apart() -> None:
         plan_limits(changed, _host(memory=7 * GIB))
     assert f"1 x 2 GiB ({FIVE}) + 2 x 4 GiB ({FIVE}) = 10 GiB" in caught.value.message
     assert "fits is 1" in caught.value.message
-    assert caught.value.hint.startswith("declare at most 1 worker, or")
+    # No more than the master's board has: 5 GiB are for the two workers.
+    assert caught.value.hint == (
+        'declare at most 1 worker, or declare memory = "2560 MiB" for each node that has more'
+    )
 
 
 def test_memory_and_disk_are_refused_together() -> None:
@@ -199,6 +202,20 @@ def test_a_machine_on_which_nothing_fits_offers_no_number() -> None:
         plan_limits(_spec(), _host(memory=100 * MIB))
     assert "fits is 0" in caught.value.message
     assert caught.value.hint == "free memory or disk, or use a larger machine"
+
+
+def test_a_board_that_the_kernel_cannot_hold_to_so_little_is_named() -> None:
+    small = make_node("worker1", twin=NodeTwin(board="rpi-3b"))
+    spec = replace(_spec(workers=0), nodes=(_node("master", medium=""), small, small))
+    for dilation, warnings in ((9.5, 0), (9.6, 1)):
+        words = plan_limits(replace(spec, twin=TwinSpec(dilation=dilation)), _host()).words
+        assert sum("warning" in row for row in words) == warnings
+    words = plan_limits(replace(spec, twin=TwinSpec(dilation=20.0)), _host()).words
+    assert words[1] == (
+        "warning: at dilation 20 a core of rpi-3b is to have 0.48 % of a core of this machine, but "
+        "the kernel can limit nothing to less than 1 %: a thread there is 2.1 times as fast as it "
+        "should be; the largest dilation without that is 9.5"
+    )
 
 
 def test_notes_of_set_points_are_told_once() -> None:

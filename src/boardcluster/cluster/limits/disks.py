@@ -96,7 +96,9 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0
         found = run_program(["losetup", "--find", "--show", "--direct-io=on", str(image)])
     except RemoteError as error:
         raise HostError(
-            f"no loop device for {image}: {error.message}", hint="see `losetup --list`"
+            f"no loop device for {image}: {error.message}",
+            hint="see `losetup --list`; the folder must be on a file system that can bypass its "
+            "page cache (direct I/O), such as ext4 or xfs: name another one with --home",
         ) from error
     device = found.text.strip()
     try:

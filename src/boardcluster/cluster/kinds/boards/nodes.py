@@ -199,8 +199,8 @@ class BoardNodes:
     def _claim(self, boards: Sequence[NodeSpec], *, take_over: bool) -> None:
         rows = {node.name: node for node in boards}
         request = {"do": "claim", **self._claiming(make=True), "take_over": take_over}
+        self._new_claims = []
         found, errors = each_node(rows, lambda name: self._claim_one(rows[name], request))
-        self._new_claims = [rows[name] for name, row in found.items() if row["before"] is None]
         try:
             raise_first(errors)
             self._refuse({name: row["now"] for name, row in found.items()})
@@ -212,15 +212,10 @@ class BoardNodes:
         """Claim one board; one that nobody claimed must be idle."""
         admin = self.admin(node)
         answer: dict[str, Any] = rpc(admin, request)
-        if answer["before"] is not None or request["take_over"]:
+        if answer["before"] is not None:
             return answer
-        try:
-            running = rpc(admin, {"do": "of_user", "user": SERVICE_USER})
-        except BoardclusterError:
-            self.release([node])
-            raise
-        if running:
-            self.release([node])
+        self._new_claims.append(node)  # at once: Ctrl-C may come while others are asked
+        if not request["take_over"] and rpc(admin, {"do": "of_user", "user": SERVICE_USER}):
             self._refuse({node.name: {}})
         return answer
 
@@ -369,14 +364,7 @@ class BoardNodes:
             rows, lambda name: self._end_on(name, self.admin_of(rows[name], state))
         )
         if errors:
-            names = ", ".join(errors)
-            raise ClusterError(
-                f"not everything could be ended on {names}\n"
-                + "\n".join(error.message for error in errors.values()),
-                hint=f"turn {names} on, or repair the network, and run the command again; or "
-                "continue without: "
-                f"`boardcluster down{''.join(f' --without {name}' for name in errors)}`",
-            ) from next(iter(errors.values()))
+            raise _not_ended(errors) from next(iter(errors.values()))
         return sum(ended.values())
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
@@ -407,6 +395,26 @@ def _locked(others: Mapping[str, Owner]) -> LockedError:
         hint="`boardcluster down --wipe` or `uninstall` there releases them; if that driver is "
         "gone for good, `boardcluster up --take-over` ends what runs on them and makes them yours; "
         f"`boardcluster down{without}` only forgets them here",
+    )
+
+
+def _not_ended(errors: Mapping[str, BoardclusterError]) -> ClusterError:
+    """Say on which boards something may still run, and what helps each of them."""
+    told = {
+        name: error.hint
+        for name, error in errors.items()
+        if error.hint and not isinstance(error, UnreachableError)
+    }
+    silent = [name for name in errors if name not in told]
+    mends = [*dict.fromkeys(told.values())]
+    if silent:
+        mends.append(f"turn {', '.join(silent)} on, or repair the network")
+    without = "".join(f" --without {name}" for name in errors)
+    return ClusterError(
+        f"not everything could be ended on {', '.join(errors)}\n"
+        + "\n".join(error.message for error in errors.values()),
+        hint=f"{'; '.join(mends)}; then run the command again, or continue without: "
+        f"`boardcluster down{without}`",
     )
 
 

@@ -92,12 +92,13 @@ def exposing(needed: Sequence[Path]) -> str:
     """
     # A link may be what is closed, or lead to where it is.
     known = {place for path in needed for place in (path.absolute(), path.resolve())}
-    covered = {path: _first_closed(path) for path in sorted(known)}
-    below = {
-        path: cover
-        for path, cover in covered.items()
-        if cover is not None and not any(parent in known for parent in path.parents)
-    }
+    below: dict[Path, Path] = {}
+    for path in sorted(known):
+        cover = _first_closed(path)
+        if cover is not None and not any(parent in known for parent in path.parents):
+            # By two names of one folder, as behind a linked /home, it is opened once: the shell
+            # has descriptors of one digit only.
+            below[cover.resolve() / path.relative_to(cover)] = cover.resolve()
     lines = ["set -e", "umask 022"]
     numbers = {path: _FIRST_DESCRIPTOR + index for index, path in enumerate(below)}
     lines += [f"exec {number}< {shlex.quote(str(path))}" for path, number in numbers.items()]
