@@ -308,6 +308,8 @@ def idle_power(
         return None, "it is not known whether the nodes were idle before the run"
     if (share := float(np.mean(busy[before]))) > _IDLE_SHARE:
         return None, f"{share:.0%} of the cores were busy before the run"
+    if not drawn and np.count_nonzero(np.diff(values)) < _MOVING_SHARE * (len(values) - 1):
+        return None, "its count of energy did not move with every reading before the run"
     rise = float(np.trapezoid(values, seconds)) if drawn else float(values[-1] - values[0])
     watts = rise / float(seconds[-1] - seconds[0])
     return (watts, "") if watts >= 0 else (None, "its count of energy began again before the run")

@@ -739,6 +739,14 @@ def test_idle_power_of_a_mere_count_is_its_rise() -> None:
     assert idle_power(counts, load=quiet(0.02))[0] == pytest.approx(3.0)
 
 
+def test_idle_power_of_a_mere_count_that_stands_still_is_not_known() -> None:
+    seconds = each(-20, 5)
+    for counted in ([7.0] * len(seconds), [3600.0 * (second > -5) for second in seconds]):
+        watts, why = idle_power(trace(seconds, counted=counted), load=quiet(0.02))
+        assert watts is None
+        assert "did not move with every reading" in why
+
+
 @pytest.mark.parametrize(
     ("first", "load", "reason"),
     [
