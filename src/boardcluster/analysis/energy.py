@@ -216,16 +216,17 @@ def integrate(
     inside = use.seconds[within]
     rate_hertz = (len(inside) - 1) / (inside[-1] - inside[0]) if len(inside) > 1 else 0.0
     reason, gap = _coverage(use, started_seconds, ended_seconds)
-    counted, counted_reason = _counted(use, started_seconds, ended_seconds, remarks)
+    about_count: list[str] = []
+    counted, counted_reason = _counted(use, started_seconds, ended_seconds, about_count)
+    # A counter in steps that are large for the run is of no use, not even across a hole.
+    if counted is not None and (coarse := _too_coarse(use, started_seconds, ended_seconds)):
+        counted, counted_reason = None, coarse
     energy: float | None = None
     watts = use.watts[np.isfinite(use.watts)]
     drawn = None if reason or not len(watts) else _drawn(use, started_seconds, ended_seconds)
-    # A counter in steps that are large for the run is of no use, not even across a hole.
-    by_count = counted is not None and (
-        not len(watts) or _is_fine(use, started_seconds, ended_seconds)
-    )
-    if counted is not None and by_count:
+    if counted is not None:
         energy = counted
+        remarks += about_count
         if drawn is not None and abs(energy - drawn) > _DISAGREEMENT_SHARE * max(energy, drawn):
             remarks.append(
                 f"its energy counter says {energy:.0f} J, its power adds up to {drawn:.0f} J"
@@ -246,7 +247,7 @@ def integrate(
         remarks=tuple(remarks),
         reason="" if energy is not None else reason or counted_reason or "it reported no power",
         lag_joules=0.0 if energy is None else _lagging(use, started_seconds, ended_seconds),
-        counted=by_count,
+        counted=counted is not None,
     )
 
 
@@ -307,6 +308,8 @@ def idle_power(
         return None, "it is not known whether the nodes were idle before the run"
     if (share := float(np.mean(busy[before]))) > _IDLE_SHARE:
         return None, f"{share:.0%} of the cores were busy before the run"
+    if not drawn and np.count_nonzero(np.diff(values)) < _MOVING_SHARE * (len(values) - 1):
+        return None, "its count of energy did not move with every reading before the run"
     rise = float(np.trapezoid(values, seconds)) if drawn else float(values[-1] - values[0])
     watts = rise / float(seconds[-1] - seconds[0])
     return (watts, "") if watts >= 0 else (None, "its count of energy began again before the run")
@@ -380,16 +383,38 @@ def _around(seconds: Array, started: float, ended: float) -> slice:
     return slice(first, int(np.searchsorted(seconds, ended, side="left")) + 1)
 
 
-def _is_fine(trace: Trace, started: float, ended: float) -> bool:
-    """Whether the count moves with nearly every reading, or in steps of 1 % of the run at most."""
+def _too_coarse(trace: Trace, started: float, ended: float) -> str:
+    """Say why the count tells nothing of the run; empty if it does.
+
+    It does if it moves with nearly every reading, or in steps of 1 % of the run at most. Where
+    power is known, too, a few moves are not enough.
+    """
     seconds, counted = _steps(trace)
-    part = _around(seconds, started, ended)
-    rises = np.diff(counted[part])
-    moving = rises[rises > 0]
-    if not len(moving):
-        return False
-    steady = len(moving) >= _MOVING_SHARE * len(rises) and len(moving) >= _FROZEN_READINGS
-    return bool(steady or np.min(moving) <= _FINE_SHARE * np.sum(moving))
+    rises = np.diff(counted[_around(seconds, started, ended)])
+    rising = rises[rises > 0]
+    if not len(rising):
+        return "its energy counter did not move during the run"
+    moves = int(np.count_nonzero(rises))
+    least = _FROZEN_READINGS if np.isfinite(trace.watts).any() else 1
+    steady = moves >= max(least, _MOVING_SHARE * len(rises))
+    if steady or np.min(rising) <= _FINE_SHARE * np.sum(rising):
+        return ""
+    return "its energy counter moves in steps that are too large for the run"
+
+
+def _waits(seconds: Array, rises: Array) -> tuple[Array, npt.NDArray[np.intp]]:
+    """Return for each rise how long the count had stood still, and the reading since when.
+
+    What came into it during all that time shows at once. Of the first rise that is not known: it is
+    taken to have waited as long as any.
+    """
+    moves = np.flatnonzero(rises)
+    since = np.zeros(len(rises), dtype=np.intp)
+    since[moves[1:]] = moves[:-1] + 1
+    waits = np.maximum(seconds[1:] - seconds[since], 1e-9)
+    if len(moves):
+        waits[moves[0]] = np.max(waits[moves])
+    return waits, since
 
 
 def _counted(
@@ -407,24 +432,25 @@ def _counted(
     limit = gap_limit_seconds(trace.interval_seconds)
     if seconds[0] - started > limit or ended - seconds[-1] > limit:
         return None, f"its energy counter does not cover the run{_why(trace, started, ended)}"
-    rises, spans = np.diff(counted), np.maximum(np.diff(seconds), 1e-9)
-    usual_watts, factor = _usual_watts(trace, rises, spans)
+    rises = np.diff(counted)
+    waits, since = _waits(seconds, rises)
+    usual_watts, factor = _usual_watts(trace, rises, waits)
     for index in range(len(rises)):
         at = f"{seconds[index + 1] - started:.0f} s"
         rise = float(rises[index])
         if rise < 0 and trace.wraps_at_joules is not None:
             rise += trace.wraps_at_joules
-            if rise <= factor * usual_watts * spans[index]:
+            if rise <= factor * usual_watts * waits[index]:
                 remarks.append(f"its energy counter wrapped at {at} of the run; corrected")
                 rises[index] = rise
                 continue
-        jumped = usual_watts > 0 and rise > factor * usual_watts * spans[index]
+        jumped = usual_watts > 0 and rise > factor * usual_watts * waits[index]
         if rise >= 0 and not jumped:
             continue
         what = f"jumped by {rises[index]:.0f} J" if rises[index] >= 0 else "was reset"
         if not np.isfinite(trace.watts).any():
             return None, f"its energy counter {what} at {at} of the run"
-        rises[index] = _drawn(trace, float(seconds[index]), float(seconds[index + 1]))
+        rises[index] = _drawn(trace, float(seconds[since[index]]), float(seconds[index + 1]))
         remarks.append(
             f"its energy counter {what} at {at} of the run; its power is used for that step"
         )
@@ -435,12 +461,12 @@ def _counted(
     return float(ends[1] - ends[0] + lead * mean_watts), ""
 
 
-def _usual_watts(trace: Trace, rises: Array, spans: Array) -> tuple[float, float]:
+def _usual_watts(trace: Trace, rises: Array, waits: Array) -> tuple[float, float]:
     """Return a power that is usual for the meter, and how far above it no load goes."""
     watts = trace.watts[np.isfinite(trace.watts)]
     if len(watts):
         return max(1.0, float(np.max(watts))), _STEP_FACTOR
-    rates = (rises / spans)[rises > 0]
+    rates = (rises / waits)[rises > 0]
     return (max(1.0, float(np.median(rates))) if len(rates) else 1.0), _STEP_FACTOR_ALONE
 
 
@@ -448,9 +474,9 @@ def _most(trace: Trace, within: npt.NDArray[np.bool_]) -> float | None:
     watts = trace.watts[within]
     if np.isfinite(watts).any():
         return float(np.nanmax(watts))
-    counted = trace.counted_joules[within]
-    rates = np.diff(counted) / np.maximum(np.diff(trace.seconds[within]), 1e-9)
-    rates = rates[rates >= 0]
+    rises = np.diff(trace.counted_joules[within])
+    waits, _ = _waits(trace.seconds[within], rises)
+    rates = (rises / waits)[rises >= 0]
     return float(np.max(rates)) if len(rates) else None
 
 

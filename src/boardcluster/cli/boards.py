@@ -15,6 +15,7 @@ from boardcluster.cluster.discovery import (
     require_nodes,
     skews,
     suggest_folder,
+    vague_clocks,
 )
 from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.cluster.kinds.boards.nodes import BoardNodes, known_hosts_of
@@ -126,7 +127,7 @@ def look_at_boards(
     columns, rows = facts_table(facts)
     print_table("", columns, rows)
     require_nodes(facts, hint="fix that, then run the command again")
-    for skew in skews(facts):
+    for skew in (*vague_clocks(facts).values(), *skews(facts)):
         reporter.line(f"remark: {skew}; `boardcluster up` refuses to start until it is fixed")
     found = [
         FoundBoard(host=host, facts=facts[host], folder=suggest_folder(facts[host]))

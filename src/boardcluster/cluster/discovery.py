@@ -30,6 +30,7 @@ __all__ = [
     "require_nodes",
     "skews",
     "suggest_folder",
+    "vague_clocks",
 ]
 
 SKEW_MOST_SECONDS = 1.0
@@ -244,11 +245,10 @@ def refuse_memory(facts: NodeFacts) -> Refusal | None:
 
 
 def skews(nodes: Mapping[str, NodeFacts]) -> list[str]:
-    """Describe what is wrong with clocks, in one line each.
+    """Describe which clocks are surely more than a second apart, in one line each.
 
-    That is each pair of neighbours, by clock, that are surely more than a second apart, this
-    machine among them: boards may all be wrong alike. Where no step is that long it is the pair
-    that is furthest apart. And each clock that is not known well enough to tell.
+    Each pair of neighbours, by clock, this machine among them: boards may all be wrong alike. Where
+    no step is that long it is the pair that is furthest apart.
     """
     ordered = sorted(
         [
@@ -259,22 +259,25 @@ def skews(nodes: Mapping[str, NodeFacts]) -> list[str]:
             (0.0, "this machine", 0.0),
         ]
     )
-    found = [
-        f"the clock of {name} is known only to within {format_seconds(error)}: its answers take "
-        "too long"
-        for _, name, error in ordered
-        if error > CLOCK_ERROR_MOST_SECONDS
-    ]
     far = [pair for pair in pairwise(ordered) if _surely_apart_seconds(pair) > SKEW_MOST_SECONDS]
     if not far:  # small steps may add up
         widest = max(combinations(ordered, 2), key=_surely_apart_seconds, default=None)
         if widest is not None and _surely_apart_seconds(widest) > SKEW_MOST_SECONDS:
             far = [widest]
-    found += [
+    return [
         f"the clock of {second} is {format_seconds(ahead - behind)} ahead of {first}'s"
         for (behind, first, _), (ahead, second, _) in far
     ]
-    return found
+
+
+def vague_clocks(nodes: Mapping[str, NodeFacts]) -> dict[str, str]:
+    """Describe each clock that is not known well enough to tell whether it is apart, by node."""
+    return {
+        name: f"the clock of {name} is known only to within "
+        f"{format_seconds(row.clock_error_seconds)}: its answers take too long"
+        for name, row in nodes.items()
+        if row.clock_error_seconds > CLOCK_ERROR_MOST_SECONDS
+    }
 
 
 def _surely_apart_seconds(pair: tuple[_Clock, _Clock]) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import TypeAlias
 
 from boardcluster.capabilities import Capabilities, Network
 from boardcluster.doctor.facts import MASTER_NOT_ASKED, Facts
+from boardcluster.remote.nodefacts import LOG_LINES_MOST
+from boardcluster.units import format_count
 
 __all__ = [
     "MASTER_NOT_ASKED",
@@ -20,6 +22,7 @@ __all__ = [
     "Finding",
     "Severity",
     "Where",
+    "last_line",
 ]
 
 
@@ -76,6 +79,16 @@ Faults: TypeAlias = Iterator[Fault | str]
 
 UNREAD_LOG = "not checked: its kernel's log cannot be read"
 """What to say of a board of which nobody may see what its kernel complains of."""
+
+
+def last_line(lines: Sequence[str]) -> str:
+    """Say how many lines of a kernel's log tell of a fault, and show the last.
+
+    A board passes on no more than so many of each kind.
+    """
+    least = "at least " if len(lines) >= LOG_LINES_MOST else ""
+    count = format_count(len(lines), "line")
+    return f"{least}{count} in the kernel's log, the last: {lines[-1].strip()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

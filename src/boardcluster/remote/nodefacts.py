@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 FILE_BYTES_MOST = 65536
-LOG_LINES_MOST = 60
+LOG_LINES_MOST = 20
+"""Of each kind: a failing card writes thousands, and they must not hide that memory ran out."""
 PROGRAMS_WITHIN_SECONDS = 4.0
 PATH = (
     "/usr/local/sbin",
@@ -409,9 +410,15 @@ def listening(root: str) -> list[str]:
 
 
 def complaints(log: str) -> list[str]:
-    """Return the last lines of the kernel's log that tell of failing hardware or lacking memory."""
-    lines = [line for line in log.splitlines() if any(word in line for word in COMPLAINTS)]
-    return lines[-LOG_LINES_MOST:]
+    """Return lines of the kernel's log that tell of failing hardware or lacking memory.
+
+    Of each kind the last ones, in the order of the log.
+    """
+    lines = log.splitlines()
+    kept: set[int] = set()
+    for word in COMPLAINTS:
+        kept.update([place for place, line in enumerate(lines) if word in line][-LOG_LINES_MOST:])
+    return [lines[place] for place in sorted(kept)]
 
 
 VERBS: dict[str, Callable[[dict[str, Any]], object]] = {"facts": facts, "inspect": inspect}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from boardcluster.cluster.discovery import discover, require_nodes, skews
+from boardcluster.cluster.discovery import discover, require_nodes, skews, vague_clocks
 from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.kinds.boards.nodes import (
     SERVICE_USER,
@@ -246,7 +246,7 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
 
     Raises:
         HostError: one of them cannot be a node.
-        ClusterError: two clocks are too far apart.
+        ClusterError: two clocks are too far apart, or one is not known.
     """
     specs = {node.name: node for node in rows}
     facts, errors = each_node(
@@ -254,11 +254,17 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
     )
     raise_first(errors)
     require_nodes(facts, hint="fix that, or leave the node out")
+    if vague := vague_clocks(facts):
+        raise ClusterError(
+            "; ".join(vague.values()),
+            hint="wait until boards and network have less to do, and run the command again; "
+            "`ping` shows how long the network takes",
+        )
     if apart := skews(facts):
         raise ClusterError(
             "; ".join(apart),
-            hint="on each board: sudo timedatectl set-ntp true, and wait until "
-            "`timedatectl` says that the clock is synchronized",
+            hint="on each board, and on this machine: sudo timedatectl set-ntp true, and wait "
+            "until `timedatectl` says that the clock is synchronized",
         )
     return facts
 

@@ -431,6 +431,8 @@ class Processes:
         self._programs: dict[Any, str] = {}
         self._before: dict[str, dict[Any, Any]] | None = None
         self._ticks: dict[str, int] = {}
+        self._sums: dict[str, int] = {}
+        self._added: dict[str, int] = {}
         self._named: dict[str, int] = {}
 
     def scan(self) -> dict[str, Any]:
@@ -473,8 +475,22 @@ class Processes:
             row[f"group_cpu_seconds/{kind}"] = self._ticks.get(kind, 0)
             row[f"group_memory_bytes/{kind}"] = resident.get(kind, 0)
         if now["own"]:
-            row["storage_read_bytes"], row["storage_written_bytes"] = read, written
+            row["storage_read_bytes"] = self._rise("read", read)
+            row["storage_written_bytes"] = self._rise("written", written)
         return row
+
+    def _rise(self, way: str, total: int) -> int | None:
+        """Return how far a sum over processes has risen since the first look.
+
+        It falls where one ends that no other of the cluster's waits for, and so takes its part with
+        it: what the others added meanwhile is not known.
+        """
+        before = self._sums.get(way, total)
+        self._sums[way] = total
+        if total < before:
+            return None
+        self._added[way] = self._added.get(way, 0) + total - before
+        return self._added[way]
 
     def notes(self) -> list[str]:
         """Return the foreign programs that used most CPU time, as lines of the file."""

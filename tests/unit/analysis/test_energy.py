@@ -245,6 +245,51 @@ def test_a_coarse_count_leaves_it_to_the_power() -> None:
     assert not found.counted
 
 
+@pytest.mark.parametrize(("step", "watts"), [(3600.0, 60.0), (60.0, 5.0)])
+def test_steps_of_a_count_that_is_fine_for_a_long_run_are_no_jumps(
+    step: float, watts: float
+) -> None:
+    """Each step is the energy since the one before, not that of the second in which it shows."""
+    at = each(-5, 10_005)
+    counted = [step * math.floor(watts * (second + 70) / step) for second in at]
+    drawn = [watts + 0.01 * (second % 3) for second in at]
+    found = over(trace(at, drawn, counted), ended=10_000.0)
+    assert found.counted
+    assert found.energy_joules == pytest.approx(watts * 10_000, abs=step)
+    assert found.remarks == ()
+    alone = over(trace(at, counted=counted), ended=10_000.0)
+    assert alone.energy_joules == pytest.approx(watts * 10_000, abs=step)
+    assert alone.most_watts == pytest.approx(watts, rel=0.2)
+    assert alone.remarks == ()
+
+
+def test_of_a_count_that_is_not_used_nothing_is_said() -> None:
+    at = each(0, 60)
+    counted = [3600.0 * (second >= 5) for second in at]
+    found = over(trace(at, [29.0 + second % 3 for second in at], counted))
+    assert found.energy_joules == pytest.approx(1800, rel=0.01)
+    assert found.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("last", "reason"),
+    [
+        (0.0, "its energy counter did not move during the run"),
+        (3600.0, "its energy counter moves in steps that are too large for the run"),
+    ],
+)
+def test_a_coarse_count_without_power_tells_nothing(last: float, reason: str) -> None:
+    at = each(0, 60)
+    found = over(trace(at, counted=[7200.0 + last * (second > 40) for second in at]))
+    assert (found.energy_joules, found.reason) == (None, reason)
+    assert not found.counted
+
+
+def test_a_count_alone_is_enough_for_a_short_run() -> None:
+    found = over(trace(each(-1, 5), counted=[12.0 * second for second in each(9, 15)]), ended=4.0)
+    assert found.energy_joules == pytest.approx(48)
+
+
 def test_a_fine_count_sees_what_lay_between_the_readings() -> None:
     at = each(0, 60)
     found = over(trace(at, [10.0] * 61, [10.4 * second for second in at]))
@@ -692,6 +737,14 @@ def test_idle_power_of_a_mere_count_is_its_rise() -> None:
     seconds = each(-12, 4)
     counts = trace(seconds, counted=[100 + 3.0 * at for at in seconds])
     assert idle_power(counts, load=quiet(0.02))[0] == pytest.approx(3.0)
+
+
+def test_idle_power_of_a_mere_count_that_stands_still_is_not_known() -> None:
+    seconds = each(-20, 5)
+    for counted in ([7.0] * len(seconds), [3600.0 * (second > -5) for second in seconds]):
+        watts, why = idle_power(trace(seconds, counted=counted), load=quiet(0.02))
+        assert watts is None
+        assert "did not move with every reading" in why
 
 
 @pytest.mark.parametrize(

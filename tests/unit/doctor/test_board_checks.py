@@ -23,6 +23,7 @@ from boardcluster.doctor import (
 from boardcluster.doctor.facts import LostBoard, MasterAnswers, NodeManagerState, WaitingJob
 from boardcluster.errors import HostKeyError, LoginError, UnreachableError
 from boardcluster.records import JavaHome, Medium, Mount, Security, Sudo, Swap
+from boardcluster.remote import nodefacts
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 
@@ -269,7 +270,7 @@ def test_out_of_memory(view: Facts) -> None:
     assert "Killed process 812" in found.seen
     line = "[99.2] Memory cgroup out of memory: Killed process 813 (java) total-vm:4096kB"
     found = fault(with_facts(view, "pi1", kernel_faults=("x", line)), "out_of_memory", WARNING)
-    assert "1 since boot, the last: [99.2] Memory cgroup out of memory" in found.seen
+    assert "1 line in the kernel's log, the last: [99.2] Memory cgroup out of memory" in found.seen
 
 
 # Storage
@@ -333,10 +334,11 @@ def test_resets_of_a_usb_disk(view: Facts) -> None:
         "usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd",
     )
     found = fault(with_facts(view, "pi1", kernel_faults=lines), "usb_storage", WARNING)
-    assert found.seen.startswith("pi1: 2 resets since boot")
+    # One reset has several lines.
+    assert found.seen == f"pi1: 2 lines in the kernel's log, the last: {lines[1]}"
     assert "usb-storage.quirks" in found.fix
-    once = fault(with_facts(view, "pi1", kernel_faults=lines[1:]), "usb_storage", WARNING)
-    assert once.seen.startswith("pi1: 1 reset since boot")
+    many = with_facts(view, "pi1", kernel_faults=lines * nodefacts.LOG_LINES_MOST)
+    assert fault(many, "usb_storage", WARNING).seen.startswith("pi1: at least 40 lines in")
 
 
 def test_a_log_that_may_not_be_read_is_no_fault_and_no_good_news(view: Facts) -> None:
@@ -346,6 +348,11 @@ def test_a_log_that_may_not_be_read_is_no_fault_and_no_good_news(view: Facts) ->
         assert [(finding.ok, finding.seen) for finding in look(changed, name)] == [
             (True, "pi1: not checked: its kernel's log cannot be read")
         ]
+    # Of a board without the firmware's bits, that log alone tells of weak power.
+    changed = with_facts(view, "pi1", kernel_faults=None, throttled=None)
+    assert [(finding.ok, finding.seen) for finding in look(changed, "throttled")] == [
+        (True, "pi1: not checked: its kernel's log cannot be read")
+    ]
 
 
 def test_a_faster_medium_that_lies_idle(view: Facts) -> None:
@@ -410,6 +417,24 @@ def test_clocks_that_are_apart(view: Facts) -> None:
     found = fault(changed, "board_clock", ERROR, node="")
     assert "the clock of pi1 is 5 s ahead" in found.seen
     assert "refuses to start" in found.why
+
+
+def test_where_this_machines_clock_is_wrong_the_fix_is_for_it_too(view: Facts) -> None:
+    late = view
+    for name in ("pi0", "pi1", "pi2", "pi3"):
+        late = with_facts(late, name, clock_offset_seconds=5.0)
+    found = fault(late, "board_clock", ERROR, node="")
+    assert "this machine's" in found.seen
+    assert found.fix.startswith("ssh pi@pi0 ")
+    assert found.fix.endswith("' && sudo timedatectl set-ntp true")
+
+
+def test_a_clock_that_answers_too_slowly_is_not_mended_by_a_time_server(view: Facts) -> None:
+    slow = with_facts(view, "pi1", clock_error_seconds=2.0)
+    found = fault(slow, "board_clock", ERROR, node="")
+    assert found.seen.startswith("the clock of pi1 is known only to within 2 s")
+    assert found.fix.startswith("ping -c 5 192.168.1.21 ")
+    assert "timedatectl" not in found.fix
 
 
 def test_another_governor(view: Facts) -> None:
@@ -706,6 +731,20 @@ def test_no_datanode_to_replace_a_failed_one(view: Facts) -> None:
     assert all(finding.ok for finding in look(never, "pipeline_recovery"))
     odd = _with_setting(three, "hdfs-site", "dfs.replication", "all")
     assert all(finding.ok for finding in look(odd, "pipeline_recovery"))
+
+
+def test_the_policy_goes_by_the_setting_not_by_how_many_workers_there_are(view: Facts) -> None:
+    nodes = view.declared.nodes[:3]
+    two = replace(view, spec=replace(view.declared, profile="upstream", nodes=nodes))
+    seen = fault(two, "pipeline_recovery", WARNING, node="").seen
+    assert seen.startswith("2 workers hold 2 of 3 replicas")
+    fewer = _with_setting(two, "hdfs-site", "dfs.replication", "2")
+    assert all(finding.ok for finding in look(fewer, "pipeline_recovery"))
+    policy = "dfs.client.block.write.replace-datanode-on-failure.policy"
+    always = _with_setting(fewer, "hdfs-site", policy, "ALWAYS")
+    assert "2 workers hold 2 replicas" in fault(always, "pipeline_recovery", WARNING, node="").seen
+    one = replace(two, spec=replace(two.declared, nodes=nodes[:2]))
+    assert all(finding.ok for finding in look(one, "pipeline_recovery"))
 
 
 def test_a_profile_that_fits_no_node_is_left_to_its_own_check(view: Facts) -> None:

@@ -149,6 +149,14 @@ def test_a_very_long_log_is_cut(tmp_path: Path) -> None:
     assert log[-1] == "I/O error 499"
 
 
+def test_many_lines_of_one_kind_do_not_hide_another(tmp_path: Path) -> None:
+    errors = [f"[{second}] I/O error, dev sda" for second in range(20, 520)]
+    killed = "[7] Out of memory: Killed process 812 (java)"
+    lines = [killed, *errors, "[600] mmc1: error -110 whilst initialising SD card"]
+    script(tmp_path, "dmesg", "/bin/cat <<'END'\n" + "\n".join(lines) + "\nEND")
+    assert ask(tmp_path)["kernel_log"] == [killed, *lines[-nodefacts.LOG_LINES_MOST - 1 :]]
+
+
 def test_command_lines_of_package_managers_only(tmp_path: Path) -> None:
     for pid, line in ((1, b"/sbin/init\0"), (7, b"/usr/bin/apt-get\0install\0"), (9, b"")):
         (tmp_path / f"proc/{pid}").mkdir(parents=True)

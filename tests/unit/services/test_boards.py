@@ -443,6 +443,19 @@ def test_clocks_that_are_apart_are_refused(desk: Desk, prepare: Prepare) -> None
     assert desk.done == []
 
 
+def test_a_clock_that_answers_too_slowly_is_refused_by_what_would_mend_it(
+    desk: Desk, prepare: Prepare
+) -> None:
+    desk.found["worker2"] = [replace(facts_of(PI_4), clock_error_seconds=2.0)]
+
+    with pytest.raises(ClusterError) as caught:
+        prepare()
+
+    assert "the clock of worker2 is known only to within 2 s" in caught.value.message
+    assert "timedatectl" not in caught.value.hint
+    assert desk.done == []
+
+
 def test_what_is_known_of_boards_that_are_not_used_now_is_kept(
     desk: Desk, prepare: Prepare, layout: Layout, spec: ClusterSpec, tmp_path: Path
 ) -> None:

@@ -231,13 +231,22 @@ def test_the_quota_of_a_container_that_sees_its_own_group_alone_counts_once(
     assert agent.quota(files, [40]) == {"quota_cores": 2000, "quota_throttled_seconds": 7000}
 
 
-def process(pid: int, name: str, *, ticks: str, parent: int = 1, flags: int = 0) -> dict[str, str]:
+def process(
+    pid: int,
+    name: str,
+    *,
+    ticks: str = "0 0 0 0",
+    parent: int = 1,
+    flags: int = 0,
+    moved: tuple[int, int, int] = (30, 50, 90),
+) -> dict[str, str]:
+    """What the kernel says of a process; it moved bytes by read_bytes, wchar and write_bytes."""
     zeros = "0 " * 4
     times = f"{ticks} 20 0 1 0 {pid}00 0 5"
     return {
         f"/proc/{pid}/stat": f"{pid} ({name}) S {parent} 1 1 0 -1 {flags} {zeros}{times} 0 0\n",
-        f"/proc/{pid}/io": "rchar: 1\nwchar: 50\nsyscr: 1\nsyscw: 1\nread_bytes: 30\n"
-        "write_bytes: 90\ncancelled_write_bytes: 0\n",
+        f"/proc/{pid}/io": f"rchar: 1\nwchar: {moved[1]}\nsyscr: 1\nsyscw: 1\n"
+        f"read_bytes: {moved[0]}\nwrite_bytes: {moved[2]}\ncancelled_write_bytes: 0\n",
     }
 
 
@@ -258,12 +267,32 @@ def test_processes_of_a_node_are_counted_with_the_children_that_were_waited_for(
     assert (row["cpu_user_seconds"], row["cpu_system_seconds"]) == (80, 4)
     assert row["group_cpu_seconds/nodemanager"] == 10
     assert row["group_cpu_seconds/jobs"] == 74
-    assert (row["storage_read_bytes"], row["storage_written_bytes"]) == (60, 100)
     assert "foreign_cpu_seconds" not in row
     # One that nobody waited for takes its time with it: what the others used still counts.
     (tmp_path / "proc/22/stat").unlink()
     put(tmp_path, process(20, "java", ticks="115 10 530 50"))
     assert looking.scan()["cpu_user_seconds"] == 85
+
+
+def test_bytes_of_storage_never_fall_though_a_process_ends_that_nobody_waited_for(
+    tmp_path: Path,
+) -> None:
+    """Else the driver takes a fall of gigabytes for a counter of 32 bits that wrapped."""
+    request = {"scope": "node", "groups": {"datanode": 20}}
+    looking = agent.Processes(agent.Files(str(tmp_path)), request)
+
+    def seen() -> tuple[int | None, int | None]:
+        row = looking.scan()
+        return row["storage_read_bytes"], row["storage_written_bytes"]
+
+    put(tmp_path, process(20, "java", moved=(2_000_000_000, 50, 90)))
+    assert seen() == (0, 0)
+    put(tmp_path, process(21, "cat", moved=(1_500_000_000, 20, 10)))
+    assert seen() == (1_500_000_000, 10)
+    (tmp_path / "proc/21/stat").unlink()
+    assert seen() == (None, None)
+    put(tmp_path, process(20, "java", moved=(2_000_000_007, 90, 90)))
+    assert seen() == (1_500_000_007, 50)
 
 
 def test_foreign_programs_are_told_from_the_driver_and_named(tmp_path: Path) -> None:

@@ -5,7 +5,16 @@
 
 import re
 
-from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import (
+    UNREAD_LOG,
+    Check,
+    Facts,
+    Fault,
+    Faults,
+    Severity,
+    Where,
+    last_line,
+)
 
 __all__ = ["CHECK"]
 
@@ -19,7 +28,7 @@ def _look(facts: Facts) -> Faults:
             yield f"{board.name}: {UNREAD_LOG}"
         elif lines := [row for row in board.facts.kernel_faults if _KILL.search(row)]:
             yield Fault(
-                f"{len(lines)} since boot, the last: {lines[-1].strip()}",
+                last_line(lines),
                 node=board.name,
                 fix=f"declare less `memory` for {board.name} in cluster.toml, and end other "
                 "programs there",

@@ -1,7 +1,7 @@
 """A small cluster can continue to write when a DataNode fails.
 
-- As many replicas as workers, three or more, and a policy that asks for another DataNode. Fix:
-  `profile = "default"`.
+- As many replicas as workers, or more, and a policy that asks for another DataNode, as `DEFAULT`
+  does from three replicas on. Fix: `profile = "default"`.
 """
 
 from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
@@ -11,23 +11,26 @@ __all__ = ["CHECK"]
 
 _POLICY = "dfs.client.block.write.replace-datanode-on-failure.policy"
 _ENABLED = "dfs.client.block.write.replace-datanode-on-failure.enable"
-_LEAST = 3
-"""With fewer replicas DEFAULT never asks for another DataNode."""
+_LEAST = {"ALWAYS": 2, "DEFAULT": 3}
+"""With a smaller dfs.replication a policy never asks for another DataNode. What counts is the
+setting, not how many replicas there is room for (class ReplaceDatanodeOnFailure)."""
 
 
 def _look(facts: Facts) -> Faults:
     workers = len(facts.declared.workers)
     text = facts.setting("hdfs-site", "dfs.replication", "3")
-    replication = min(int(text) if text.isdecimal() else 0, workers)
+    replication = int(text) if text.isdecimal() else 0
     policy = facts.setting("hdfs-site", _POLICY, "DEFAULT")
     enabled = facts.setting("hdfs-site", _ENABLED, "true") == "true"
-    if facts.profile is None or not enabled or policy == "NEVER" or replication < _LEAST:
+    asks = enabled and policy in _LEAST and replication >= _LEAST[policy]
+    if facts.profile is None or not asks or workers < 2:
         yield f"no replacement is asked for with {format_count(workers, 'worker')}"
     elif workers > replication:
         yield f"{workers} workers for {replication} replicas: one can be replaced"
     else:
+        held = f"{replication}" if replication <= workers else f"{workers} of {replication}"
         yield Fault(
-            f"{workers} workers hold {replication} replicas, and the policy {policy} asks for "
+            f"{workers} workers hold {held} replicas, and the policy {policy} asks for "
             "another DataNode when one fails",
             fix=facts.default_profile,
         )

@@ -5,8 +5,16 @@
 
 import re
 
-from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
-from boardcluster.units import format_count
+from boardcluster.doctor.check import (
+    UNREAD_LOG,
+    Check,
+    Facts,
+    Fault,
+    Faults,
+    Severity,
+    Where,
+    last_line,
+)
 
 __all__ = ["CHECK"]
 
@@ -27,8 +35,7 @@ def _look(facts: Facts) -> Faults:
         ]
         if lines:
             yield Fault(
-                f"{format_count(len(lines), 'line')} in the kernel's log, the last: "
-                f"{lines[-1].strip()}",
+                last_line(lines),
                 node=board.name,
                 fix="power the board off, reseat card and cables, and copy what matters to a new "
                 "medium if errors return",

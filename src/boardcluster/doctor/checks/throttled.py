@@ -6,7 +6,7 @@
 
 import re
 
-from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
@@ -38,6 +38,8 @@ def _look(facts: Facts) -> Faults:
                 f"for heat a heat sink and a fan; then {board.there('sudo reboot')} clears the "
                 "bits",
             )
+        elif board.facts.throttled is None and board.facts.kernel_faults is None:
+            yield f"{board.name}: {UNREAD_LOG}"
 
 
 CHECK = Check(

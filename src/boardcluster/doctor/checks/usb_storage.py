@@ -1,13 +1,21 @@
 """No USB disk was reset.
 
-- Resets since boot; the last line is shown. Fix: a powered hub, another adapter, or UAS off for
-  that adapter.
+- Lines about resets since boot; the last is shown. Fix: a powered hub, another adapter, or UAS off
+  for that adapter.
 """
 
 import re
 
-from boardcluster.doctor.check import UNREAD_LOG, Check, Facts, Fault, Faults, Severity, Where
-from boardcluster.units import format_count
+from boardcluster.doctor.check import (
+    UNREAD_LOG,
+    Check,
+    Facts,
+    Fault,
+    Faults,
+    Severity,
+    Where,
+    last_line,
+)
 
 __all__ = ["CHECK"]
 
@@ -20,7 +28,7 @@ def _look(facts: Facts) -> Faults:
             yield f"{board.name}: {UNREAD_LOG}"
         elif lines := [row for row in board.facts.kernel_faults if _RESET.search(row)]:
             yield Fault(
-                f"{format_count(len(lines), 'reset')} since boot, the last: {lines[-1].strip()}",
+                last_line(lines),
                 node=board.name,
                 fix="use a powered hub or a better adapter, or switch UAS off: take ID from "
                 f"{board.there('lsusb')} and add `usb-storage.quirks=ID:u` to "

@@ -16,6 +16,7 @@ from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 from boardcluster.telemetry.meters.wire.options import choice, number
+from boardcluster.units import format_seconds
 
 __all__ = ["KIND", "CsvForm"]
 
@@ -23,6 +24,9 @@ _WATTS_PER_UNIT = {"W": 1.0, "mW": 0.001, "kW": 1000.0}
 _JOULES_PER_UNIT = {"J": 1.0, "Wh": 3600.0, "kWh": 3_600_000.0}
 _UNITS = (*_WATTS_PER_UNIT, *_JOULES_PER_UNIT)
 _AROUND_SECONDS = 60.0
+_MISSED_LINES = 3
+"""What is older, in the time from line to line, says nothing of now."""
+
 _LARGEST_BYTES = 1 << 30
 
 
@@ -81,10 +85,19 @@ class _CsvMeter(Meter):
         self._path, self._form = path, form
 
     def read(self) -> Reading:
-        last = collections.deque(self._rows(), maxlen=1)
+        last = collections.deque(self._rows(), maxlen=2)
         if not last:
             raise MeterError(f"{self._path} holds no readings yet")
-        return self._reading(*last[0])
+        wall_seconds, value = last[-1]
+        late_seconds = time.time() - wall_seconds
+        if abs(late_seconds) > max(_AROUND_SECONDS, _MISSED_LINES * (wall_seconds - last[0][0])):
+            way = "ago" if late_seconds > 0 else "ahead"
+            raise MeterError(
+                f"{self._path}: its last reading is {format_seconds(abs(late_seconds))} {way}",
+                hint="check that the logger runs, and time_format, zone and skew_seconds in "
+                "cluster.toml",
+            )
+        return self._reading(wall_seconds, value)
 
     def between(self, started_seconds: float, ended_seconds: float) -> tuple[Reading, ...]:
         # The wall clock must not have been set in between.

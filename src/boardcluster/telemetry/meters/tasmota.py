@@ -24,7 +24,9 @@ _JOULES_PER_KILOWATT_HOUR = 3_600_000.0
 _STATUS = "/cm?cmnd=Status%208"
 
 
-def read_status(answer: Mapping[str, Any], channel: int, *, where: str) -> tuple[float, float]:
+def read_status(
+    answer: Mapping[str, Any], channel: int, *, where: str
+) -> tuple[float, float | None]:
     """Read the answer to ``Status 8``.
 
     Args:
@@ -33,7 +35,8 @@ def read_status(answer: Mapping[str, Any], channel: int, *, where: str) -> tuple
         where: for messages.
 
     Returns:
-        Watts, and joules counted.
+        Watts, and joules counted; None where several meters have one count, as they have unless the
+        device's ``SetOption129`` is 1.
 
     Raises:
         MeterError: it is a refusal, or has no energy sensor.
@@ -53,8 +56,10 @@ def read_status(answer: Mapping[str, Any], channel: int, *, where: str) -> tuple
             if channel >= len(value):
                 raise MeterError(f"{where} has no meter {channel}")
             picked[name] = value[channel]
+    watts = figure(picked, "Power", where=where)
     counted = figure(picked, "Total", where=where) * _JOULES_PER_KILOWATT_HOUR
-    return figure(picked, "Power", where=where), counted
+    shared = isinstance(energy["Power"], list) and not isinstance(energy["Total"], list)
+    return watts, None if shared else counted
 
 
 class _TasmotaMeter(Meter):

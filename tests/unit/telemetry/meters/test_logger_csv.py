@@ -29,7 +29,22 @@ def test_unix_times_and_watts(tmp_path: Path) -> None:
     readings = between(path, time_format="unix")
     assert [row.watts for row in readings] == [10 + second for second in range(20)]
     assert readings[0].seconds == pytest.approx(MONOTONIC - 20, abs=0.1)
-    assert opened("logger-csv", path=str(path), time_format="unix").read().watts == 29
+
+
+def test_a_last_line_that_is_not_of_now_is_no_reading(tmp_path: Path) -> None:
+    """A logger that stopped, or whose times are in another zone than is declared."""
+    path = tmp_path / "log.csv"
+    meter = opened("logger-csv", path=str(path), time_format="unix")
+    path.write_text(f"time,watts\n{time.time() - 5:.3f},29\n")
+    assert meter.read().watts == 29
+    for offset, words in ((-7200, "is 2 h 00 min .* ago"), (7230, "is 2 h 00 min .* ahead")):
+        path.write_text(f"time,watts\n{time.time() + offset:.3f},29\n")
+        with pytest.raises(MeterError, match=words) as caught:
+            meter.read()
+        assert "zone" in caught.value.hint
+    now = time.time()  # one line each quarter of an hour
+    path.write_text(f"time,watts\n{now - 1500:.3f},28\n{now - 600:.3f},29\n")
+    assert meter.read().watts == 29
 
 
 def test_another_form_with_comma_zone_skew_and_a_count(tmp_path: Path) -> None:

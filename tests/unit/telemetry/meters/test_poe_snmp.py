@@ -15,7 +15,7 @@ from boardcluster.telemetry.meters.poe_snmp import sum_of
 pytest.importorskip("gufo.snmp")
 
 TOTAL = "1.3.6.1.2.1.105.1.3.1.1.4.1"
-PORTS = ("1.3.6.1.4.1.9.9.402.1.2.1.7.1.1", "1.3.6.1.4.1.9.9.402.1.2.1.7.1.2")
+PORTS = ("1.3.6.1.4.1.9.9.402.1.2.1.9.1.1", "1.3.6.1.4.1.9.9.402.1.2.1.9.1.2")
 VALUES = {TOTAL: 37, PORTS[0]: 6200, PORTS[1]: 5400}
 GET, RESPONSE, SEQUENCE, INTEGER, OCTETS, OID, GAUGE = 0xA0, 0xA2, 0x30, 2, 4, 6, 0x42
 NO_SUCH_OBJECT = b"\x80\x00"

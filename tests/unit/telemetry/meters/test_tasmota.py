@@ -22,6 +22,14 @@ def test_a_device_with_two_meters_gives_arrays() -> None:
             opened("tasmota", url=server.url, channel="2").read()
 
 
+def test_one_count_of_several_meters_is_not_that_of_the_chosen_one() -> None:
+    """Without SetOption129 the device has the power of each, and one total of all."""
+    energy = {"StatusSNS": {"ENERGY": {"Total": 3.0, "Power": [3, 4]}}}
+    with web(lambda _: Answer.of(energy)) as server:
+        reading = opened("tasmota", url=server.url, channel="1").read()
+    assert (reading.watts, reading.energy_joules) == (4, None)
+
+
 def test_the_password_is_sent_but_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLUG", "correct horse")
 
