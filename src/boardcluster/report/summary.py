@@ -266,7 +266,7 @@ def _bound_point(source: Source, row: CellBound) -> KeyPoint | None:
 
 def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> KeyPoint | None:
     """The one thing to change; that there is none, where that is what the runs say."""
-    if not source.cells:
+    if not (source.cells or advice):
         return None
     emulated = source.is_emulated(source.results)
     if not advice:
