@@ -404,3 +404,18 @@ def test_warm_ups_alone_are_said(make: Make, campaign: Campaign) -> None:
     runs = [make(place, SPARK, 20.0, warm_up=True) for place in range(2)]
     said = part(build_report(runs, [campaign], cluster=None), "validity").text
     assert said == ("No attempt at a workload has ended, only 2 warm-up runs.",)
+
+
+def test_what_else_differs_is_said_where_the_largest_difference_is(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    """Each profile ran with one kernel: nobody knows which of both made the difference."""
+    newer = replace(fingerprint, kernel="6.19 x86_64", profile="upstream")
+    runs = _runs(
+        make,
+        (SPARK, (40.0, 41.0, 40.5), {}),
+        (SPARK, (20.0, 20.4, 20.2), {"profile": "upstream", "setup": newer}),
+    )
+    point = _points(build_report(runs, [campaign], cluster=None))["What differs most"]
+    assert "as fast with profile upstream as with profile default" in point.sentence
+    assert point.certainty.endswith("The runs are from different setups (kernel); see below.")
