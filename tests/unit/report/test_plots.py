@@ -510,6 +510,17 @@ def test_many_rows_of_bottlenecks_are_cut() -> None:
     ]
 
 
+def test_titles_of_square_letters_stay_within_a_phone(demo: list[Result]) -> None:
+    title = "1 GB, 入力 とても長い名前の入力ファイルとても長い名前の入力ファイル, 4 workers"
+    [figure] = durations(
+        [(title, summarise(demo))], name="times", title="Times", caption="", emulated=False
+    )
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg(figure, width_points=350, name="times"))
+    found = [text for text in texts if "入力" in text]
+    assert len(found) > 1
+    assert all(width_of(text, 13) < 264 for text in found)
+
+
 def test_durations_keep_every_run_in_their_data(demo: list[Result]) -> None:
     cells = summarise(demo)
     [figure] = durations([("", cells)], name="times-1", title="t", caption="c", emulated=True)
