@@ -949,8 +949,8 @@ class Disturbance:
 
 
 BASELINE_LEAST = 5
-"""Fewest rounds of a watch's baseline. With 5 the limits are 7.5 standard deviations from the mean,
-with 4 already 11 and with 3 27: they would hold nearly everything."""
+"""Fewest rounds of a watch's baseline. With 5 the limits are 7.4 standard deviations from the mean,
+with 4 already 11 and with 3 23: they would hold nearly everything."""
 
 SMALLEST_EFFECT_SHARE = 0.05
 """The smallest effect of interest: what explains less of a run than this is not worth a verdict,

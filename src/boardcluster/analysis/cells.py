@@ -210,9 +210,8 @@ class Untrusted:
 
 
 def _label(results: Sequence[Result], setup: Sequence[tuple[str, str]]) -> str:
-    known = label_of(results)  # says already what emulated boards stand for
-    parts = [said for name, said in setup if name != "twin"]
-    return ", ".join(part for part in (known, *parts) if part)
+    parts = (label_of(results), *(said for _, said in setup))
+    return ", ".join(part for part in parts if part)
 
 
 def verdict_of(result: Result) -> Verdict:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from boardcluster.records import Fingerprint
+from boardcluster.units import format_bytes_exact, format_rate_exact
 
 __all__ = ["OF_NODES", "differences", "differences_among", "setups_among"]
 
@@ -65,8 +66,15 @@ def differences(first: Fingerprint, second: Fingerprint) -> tuple[str, ...]:
         elif name in _DIGESTS:
             found.append(words)
         else:
-            found.append(f"{words}: {one}, {other}")
+            found.append(f"{words}: {_value_words(name, one)}, {_value_words(name, other)}")
     return tuple(found)
+
+
+def _value_words(name: str, value: Any) -> str:
+    """One property in words: amounts with their unit, and exactly, as they tell setups apart."""
+    if name.endswith("_bytes"):
+        return format_bytes_exact(value)
+    return format_rate_exact(value) if name.endswith("_bits_per_second") else str(value)
 
 
 def differences_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
@@ -83,8 +91,9 @@ def setups_among(
 
     Runs of one group whose setups differ in anything that can change the number must not be pooled.
     A property of the machine or the software by which any group is divided is named in all groups,
-    so that cells of the same setup find each other; one of the nodes only in the groups that it
-    divides. What earlier versions did not record is no difference, where all others say the same.
+    so that cells of the same setup find each other, or in none if it follows from others in all;
+    one of the nodes only in the groups that it divides. What earlier versions did not record is no
+    difference, where all others say the same.
 
     Args:
         groups: fingerprints of runs that are otherwise alike.
@@ -96,18 +105,25 @@ def setups_among(
     names = [item.name for item in dataclasses.fields(Fingerprint) if item.name not in _APART]
     dividing = {key: [name for name in names if _divides(name, row)] for key, row in rows.items()}
     common = {name for found in dividing.values() for name in found if name not in OF_NODES}
-    setups: dict[tuple[_Key, Fingerprint], tuple[tuple[str, str], ...]] = {}
-    for key, row in rows.items():
-        own = [name for name in names if name in common or name in dividing[key]]
-        for name in _FOLLOWING:
-            said = [other for other in own if other != name]
-            if len({_values(found, said) for found in row}) == len(
-                {_values(found, own) for found in row}
-            ):
-                own = said
-        for found in row:
-            setups[key, found] = tuple((name, _setup_words(name, found, row)) for name in own)
-    return setups
+    own = {key: [name for name in names if name in common or name in dividing[key]] for key in rows}
+    for name in _FOLLOWING:
+        following = [key for key, row in rows.items() if _follows(name, own[key], row)]
+        if name not in common or len(following) == len(rows):
+            for key in following:
+                own[key] = [other for other in own[key] if other != name]
+    return {
+        (key, found): tuple((name, _setup_words(name, found, row)) for name in own[key])
+        for key, row in rows.items()
+        for found in row
+    }
+
+
+def _follows(name: str, names: Sequence[str], row: Sequence[Fingerprint]) -> bool:
+    """Whether the other properties tell as many setups apart as with this one."""
+    others = [other for other in names if other != name]
+    return len({_values(found, others) for found in row}) == len(
+        {_values(found, names) for found in row}
+    )
 
 
 def _divides(name: str, row: Sequence[Fingerprint]) -> bool:
@@ -131,7 +147,7 @@ def _setup_words(name: str, found: Fingerprint, row: Sequence[Fingerprint]) -> s
         lines = {other: _lines(getattr(other, name)) for other in row}
         common = set.intersection(*(set(own) for own in lines.values()))
         return "; ".join(line for line in lines[found] if line not in common)
-    return f"{words} {value}" if value else f"{words} not recorded"
+    return f"{words} {_value_words(name, value)}" if value else f"{words} not recorded"
 
 
 def _lines(value: str | tuple[str, ...]) -> Sequence[str]:

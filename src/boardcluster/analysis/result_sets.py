@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from boardcluster.analysis.cells import Cell, label_of
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.efficiency import watts_of
 from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.inference import (
@@ -259,7 +259,7 @@ def _points(
             conditions=conditions,
             machine=machine,
             values=values,
-            label=label_of(cell.results),
+            label=cell.label,
             cell=cell,
         )
         for quantity, values in _quantities(cell).items()
@@ -423,7 +423,7 @@ def _matched(
                 for other in group:
                     index.setdefault(_key(other, shared), []).append(other)
             found += index.get(_key(one, shared), [])
-        pairs += [(one, other) for other in _of_like_machine(one, found)]
+        pairs += [(one, other) for other in _of_like_setup(one, _of_like_machine(one, found))]
     return pairs
 
 
@@ -437,6 +437,27 @@ def _of_like_machine(one: ResultPoint, found: Sequence[ResultPoint]) -> Sequence
         alike = [other for other in found if other.machine.get(name) == value]
         found = alike or found
     return found
+
+
+def _of_like_setup(one: ResultPoint, found: Sequence[ResultPoint]) -> Sequence[ResultPoint]:
+    """Return those on the same setup, where a side was measured on several; all where none is.
+
+    Else the times of one kernel would be compared with those of another one, and the other way
+    round, beside the two comparisons that are meant.
+    """
+    for name in dict.fromkeys(name for point in (one, *found) for name, _ in _setup_of(point)):
+        own = _property(one, name)
+        found = [other for other in found if _property(other, name) == own] or found
+    return found
+
+
+def _setup_of(point: ResultPoint) -> Sequence[tuple[str, str]]:
+    return () if point.cell is None else point.cell.setup
+
+
+def _property(point: ResultPoint, name: str) -> object:
+    """A property of the setup of an own point."""
+    return None if point.cell is None else getattr(point.cell.fingerprints[0], name)
 
 
 def _ratio(one: ResultPoint, other: ResultPoint) -> MeasuredRatio | None:

@@ -56,6 +56,7 @@ __all__ = [
     "gustafson_fit",
     "in_family",
     "intermediate_share",
+    "latest_cells",
     "node_scalings",
     "other_differences",
     "predict",
@@ -160,6 +161,8 @@ class NodeScaling:
     bend: MeasuredRatio | None = None
     """The time of the most workers over that of the fastest number, for the same work; None where
     the most are the fastest."""
+    older: int = 0
+    """Cells of the same that are left out, because a later one is of another setup."""
 
     @property
     def bends_back(self) -> bool:
@@ -243,6 +246,8 @@ class SizeScaling:
     """The cells, in order of size."""
     differences: tuple[str, ...]
     """What else differs among the fingerprints of the runs, one line each."""
+    older: int = 0
+    """Cells of the same that are left out, because a later one is of another setup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,7 +317,9 @@ def amdahl_fit(points: _Points, errors: Sequence[float] = (), *, degrees: int = 
     if not errors or not degrees or min(errors) <= 0:
         return fit
     shares = [each for _, each in sorted(zip(points, errors, strict=True))]
-    interval, p_fit = _serial_interval(rows, shares, degrees)
+    found, p_fit = _serial_interval(rows, shares, degrees)
+    # Points weigh by their errors there and alike in the fit, whose share is never outside.
+    interval = Interval(low=min(found.low, share), high=max(found.high, share))
     fit = dataclasses.replace(fit, serial_interval=interval, p_fit=None if fit.exact else p_fit)
     bounded = not fit.exact and not fit.is_refuted and interval.low > 0
     return fit if bounded else dataclasses.replace(fit, largest_speed_up=None)
@@ -484,9 +491,9 @@ def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
     """Return how the cells scale with the number of workers, in their order.
 
     First the cells of the same size, then those whose size is in proportion to the workers, where
-    there are at least two of either. Runs of emulated boards that stand for different boards or
-    media are kept apart. Where a number of workers was measured on several setups, the latest one
-    is taken.
+    there are at least two of either. Runs on different boards or media are kept apart, and so are
+    those of emulated boards that stand for different ones. Where a number of workers was measured
+    on several setups, the latest one is taken.
     """
     rows = list(cells)
     same = _grouped(
@@ -502,10 +509,11 @@ def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
         ),
     )
     return tuple(
-        _node_scaling(chosen, scaled=scaled)
+        _node_scaling(chosen, scaled=scaled, older=len(group) - len(chosen))
         for groups, scaled in ((same, False), (grown, True))
-        for group in groups
-        if len(chosen := _latest(group, lambda cell: cell.workers)) > 1
+        for every in groups
+        for group in _of_like_boards(every)
+        if len(chosen := latest_cells(group, lambda cell: cell.workers)) > 1
     )
 
 
@@ -516,9 +524,25 @@ def scaling_among(scalings: Iterable[NodeScaling], cells: Iterable[Cell]) -> Nod
     return next(found, None)
 
 
-def _latest(cells: Iterable[Cell], key: Callable[[Cell], int]) -> list[Cell]:
+def _of_like_boards(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Part cells where one of their boards, by its name, was another one or had another medium."""
+    found: list[tuple[dict[str, str], list[Cell]]] = []
+    for cell in cells:
+        lines = (line for setup in cell.fingerprints[:1] for line in setup.hardware)
+        boards = {line.partition(": ")[0]: _hardware_of(line) for line in lines}
+        for known, alike in found:
+            if all(known.get(name, words) == words for name, words in boards.items()):
+                known.update(boards)
+                alike.append(cell)
+                break
+        else:
+            found.append((boards, [cell]))
+    return [alike for _, alike in found]
+
+
+def latest_cells(cells: Iterable[Cell], key: Callable[[Cell], float]) -> list[Cell]:
     """Return the cell of each number, in their order; of several setups the one that ran last."""
-    found: dict[int, Cell] = {}
+    found: dict[float, Cell] = {}
     for cell in cells:
         kept = found.get(key(cell))
         if kept is None or cell.last_utc > kept.last_utc:
@@ -526,7 +550,7 @@ def _latest(cells: Iterable[Cell], key: Callable[[Cell], int]) -> list[Cell]:
     return [found[number] for number in sorted(found)]
 
 
-def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
+def _node_scaling(cells: Sequence[Cell], *, scaled: bool, older: int) -> NodeScaling:
     base = cells[0]
     times = [(cell.workers, cell.mean_seconds) for cell in cells]
     common = _without(base, workers=0, size_bytes=0) if scaled else _without(base, workers=0)
@@ -542,6 +566,7 @@ def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
         cells=tuple(cells),
         differences=other_differences(cells, apart_from="workers"),
         bend=None if scaled else _bend(cells),
+        older=older,
     )
 
 
@@ -596,12 +621,14 @@ def size_scalings(cells: Iterable[Cell]) -> tuple[SizeScaling, ...]:
     )
     return tuple(
         scaling
-        for group in groups
-        if (scaling := _size_scaling(_latest(group, lambda cell: cell.size_bytes)))
+        for every in groups
+        for group in _of_like_boards(every)
+        if (scaling := _size_scaling(group)) is not None
     )
 
 
-def _size_scaling(cells: Sequence[Cell]) -> SizeScaling | None:
+def _size_scaling(group: Sequence[Cell]) -> SizeScaling | None:
+    cells = latest_cells(group, lambda cell: cell.size_bytes)
     fit = size_fit([(cell.size_bytes, cell.mean_seconds) for cell in cells])
     if fit is None:
         return None
@@ -621,6 +648,7 @@ def _size_scaling(cells: Sequence[Cell]) -> SizeScaling | None:
         fit=fit,
         cells=tuple(cells),
         differences=other_differences(cells),
+        older=len(group) - len(cells),
     )
 
 

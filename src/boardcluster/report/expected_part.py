@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["expected_section"]
 
 _TEXT = (
-    "Each measured cell is shown with the time predicted without its own runs, from the other "
-    "cells and the published series. Where the two differ, something matters that the model does "
-    "not know."
+    "Measured cells that have comparable ones are shown, 60 of them at most, with the time "
+    "predicted without their own runs, from the other cells and the published series. Where the "
+    "two differ, something matters that the model does not know."
 )
 _UNTRIED = (
     "The nearest configurations that were not tried are predicted from all cells. The intervals "
@@ -44,7 +44,7 @@ _LAST: Getters[ExpectedRun] = (
 _MEASURED: Getters[ExpectedRun] = (
     *_SAME,
     Getter("Runs", lambda row: str(row.runs), Display.NUMBER),
-    Getter("Measured (s)", lambda row: _seconds(row.measured_seconds), Display.NUMBER),
+    Getter("Measured, median (s)", lambda row: _seconds(row.measured_seconds), Display.NUMBER),
     *_PREDICTED,
     Getter("Predicted / measured", lambda row: _number(_ratio(row)), Display.NUMBER),
     *_LAST,

@@ -12,7 +12,7 @@ from boardcluster.records import Engine, Verdict
 from boardcluster.report import words
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
-from boardcluster.report.ratio_words import basis
+from boardcluster.report.ratio_words import basis, setup_words
 from boardcluster.report.source import (
     Source,
     groups_of,
@@ -23,7 +23,6 @@ from boardcluster.report.source import (
 __all__ = ["CellFinding", "find", "findings_section", "headline"]
 
 _ONE_BY_ONE = "one after the other"
-_DIFFERENCES = 3
 _ONCE = "was run only once; one run cannot show how much times vary."
 
 
@@ -90,7 +89,7 @@ def _mix_finding(source: Source, row: FactorEffect) -> CellFinding:
     verdict, certainty, ratio = _said(row.ratio, "fast" if row.faster is several else "slow", "two")
     return CellFinding(
         sentence=f"{start}: {verdict}",
-        certainty=certainty + _setup_words(row.differences) + _trust_words(one, several),
+        certainty=certainty + setup_words(row.differences) + _trust_words(one, several),
         engines=(),
         ratio=ratio,
         emulated=source.are_emulated([one, several]),
@@ -160,16 +159,6 @@ def _lone_certainty(cell: Cell) -> str:
     return f"Mean of {cell.count} runs, 95 % interval {interval} s.{said}"
 
 
-def _setup_words(differences: Sequence[str]) -> str:
-    """Say that setups differ, and in what; empty if they do not."""
-    if not differences:
-        return ""
-    named = list(dict.fromkeys(line.partition(":")[0] for line in differences))
-    more = f" and {len(named) - _DIFFERENCES} more" if len(named) > _DIFFERENCES else ""
-    listed = ", ".join(named[:_DIFFERENCES])
-    return f" The runs are from different setups ({listed}{more}); see below."
-
-
 def _trust_words(*cells: Cell) -> str:
     """Say what is tainted or left out; empty if nothing is."""
     tainted = sum(cell.counted(Verdict.TAINTED) for cell in cells)
@@ -187,7 +176,7 @@ def _compared(start: str, row: FactorEffect, engines: int) -> tuple[str, str, st
     faster, slower = (words.engine_name(cell.engine) for cell in (row.faster, row.slower))
     if engines > 2 and ratio:
         verdict = f"{faster} is {verdict} as {slower}"
-    setup = _setup_words(row.differences) + _trust_words(row.faster, row.slower)
+    setup = setup_words(row.differences) + _trust_words(row.faster, row.slower)
     return f"{start}: {verdict}", certainty + setup, ratio
 
 

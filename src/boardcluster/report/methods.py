@@ -25,11 +25,7 @@ from boardcluster.units import format_bytes, format_rate
 __all__ = ["methods_section"]
 
 _MANY = 4
-_TIME = (
-    "Times were measured with the driver's monotonic clock around the engine's own submission."
-    " Times include YARN application start-up and exclude input preparation and output"
-    " verification."
-)
+_TIME = "Times were measured with the driver's monotonic clock around the engine's own submission."
 
 
 def methods_section(material: Material) -> Iterator[Part]:
@@ -43,7 +39,7 @@ def methods_section(material: Material) -> Iterator[Part]:
         *_machines(setups),
         *_engines(setups),
         *_design(source, counted),
-        *_data(source),
+        *_data(source, counted),
         *_time(counted),
         *_statistics(material),
         *_trust(source, counted),
@@ -123,11 +119,12 @@ def _design(source: Source, counted: Sequence[Result]) -> Iterator[str]:
     yield f"{names} {verb} run on {engines}, in {cells} with {runs}{each}."
     if seeds:
         word = "seed" if len(seeds) == 1 else "seeds"
-        yield f"The order of the runs was random ({word} {listed(seeds)})."
+        yield f"Within each repetition, their order was random ({word} {listed(seeds)})."
 
 
-def _data(source: Source) -> Iterator[str]:
-    used = [row for row in source.campaigns.values() if row.dataset]
+def _data(source: Source, counted: Sequence[Result]) -> Iterator[str]:
+    ids = {item.trial.campaign_id for item in counted}
+    used = [row for name, row in source.campaigns.items() if name in ids and row.dataset]
     if used:
         inputs = (
             f"{row.dataset} ({row.dataset_source}, SHA-256 {row.dataset_sha256[:16]})"
@@ -143,6 +140,7 @@ def _data(source: Source) -> Iterator[str]:
 
 def _time(counted: Sequence[Result]) -> Iterator[str]:
     yield _TIME
+    yield words.timed(item.trial.engine for item in counted)
     dilations = {item.measurement.dilation for item in counted if item.measurement} - {1.0}
     if dilations:
         yield (

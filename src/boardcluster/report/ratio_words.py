@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from boardcluster.analysis.inference import (
     ASSUMED_START_DEVIATION,
     CampaignDrift,
@@ -12,9 +14,19 @@ from boardcluster.analysis.inference import (
 )
 from boardcluster.report import words
 
-__all__ = ["basis", "drift_words", "family_words", "interval", "needed", "outcome", "span"]
+__all__ = [
+    "basis",
+    "drift_words",
+    "family_words",
+    "interval",
+    "needed",
+    "outcome",
+    "setup_words",
+    "span",
+]
 
 _MOST = "over a thousand more"
+_DIFFERENCES = 3
 
 
 def span(ratio: MeasuredRatio) -> str:
@@ -101,6 +113,16 @@ def basis(ratio: MeasuredRatio) -> str:
             f" {words.percent(ratio.smallest_effect)}"
         )
     return f"{sentence}."
+
+
+def setup_words(differences: Sequence[str]) -> str:
+    """Say that setups differ, and in what; empty if they do not."""
+    if not differences:
+        return ""
+    named = list(dict.fromkeys(line.partition(":")[0] for line in differences))
+    more = f" and {len(named) - _DIFFERENCES} more" if len(named) > _DIFFERENCES else ""
+    listed = ", ".join(named[:_DIFFERENCES])
+    return f" The runs are from different setups ({listed}{more}); see below."
 
 
 def drift_words(found: CampaignDrift) -> str:

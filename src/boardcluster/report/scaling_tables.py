@@ -93,7 +93,16 @@ def _workers_note(scaling: NodeScaling, scalings: Sequence[NodeScaling]) -> str:
         parts.append(_fit(scaling.fit, scaling))
     if scaling.differences:
         parts.append(f"besides the workers, these differ: {'; '.join(scaling.differences)}")
+    parts += _older(scaling.older)
     return "; ".join(parts) + "."
+
+
+def _older(count: int) -> list[str]:
+    """Say that means are left out because later ones are of another setup; nothing without any."""
+    if not count:
+        return []
+    verb = "is" if count == 1 else "are"
+    return [f"{words.count(count, 'earlier mean')} of another setup {verb} left out"]
 
 
 def _fit(fit: Fit, scaling: NodeScaling) -> str:
@@ -160,7 +169,7 @@ def sizes_table(source: Source, scalings: Sequence[SizeScaling]) -> ReportTable 
         emulated=source.are_emulated(cells),
         note=" ".join(
             f"{', '.join(filter(None, (words.engine_name(row.engine), which(row))))}:"
-            f" {_size_fit(row.fit)}."
+            f" {'; '.join((_size_fit(row.fit), *_older(row.older)))}."
             for row in scalings
         ),
         hide=("Configuration",),

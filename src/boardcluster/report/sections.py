@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from boardcluster.analysis.advice import Certainty
+from boardcluster.analysis.twins import is_twin
 from boardcluster.report import words
 from boardcluster.report.cost_part import cost_section
 from boardcluster.report.details import (
@@ -42,10 +43,6 @@ CERTAINTIES = {
 }
 _METHOD = (
     (
-        "Time is measured by the driver's monotonic clock around the engine's own submission. Times"
-        " include YARN application start-up and exclude input preparation and output verification."
-    ),
-    (
         "The 95 % confidence interval of a mean is by Student's t: mean ± t(0.975, n-1) · s / √n."
         " It assumes independent runs from one normal distribution. Where runs are from several"
         " starts of the cluster, the means of the starts take the place of the runs. Outliers lie"
@@ -75,8 +72,8 @@ _METHOD = (
 
 
 def _advice_section(material: Material) -> Iterator[Part]:
-    """What to change; where there is nothing, the section says so."""
-    if not material.source.cells:
+    """What to change; where runs count and there is nothing, the section says so."""
+    if not (material.source.cells or material.advice):
         return
     facts = material.evidence.facts
     nothing = (
@@ -98,9 +95,14 @@ def _advice_section(material: Material) -> Iterator[Part]:
 
 def _reading_section(material: Material) -> Iterator[Part]:
     """How the numbers came about."""
-    if material.source.results:
-        text = (*_METHOD, words.DILATED) if material.twins else _METHOD
-        yield Part(title="How to read this", name="method", text=text)
+    results = material.source.results
+    if results:
+        timed = (
+            "Time is measured by the driver's monotonic clock around the engine's own submission."
+            f" {words.timed(row.trial.engine for row in results)}"
+        )
+        dilated = [words.DILATED] if any(map(is_twin, results)) else []
+        yield Part(title="How to read this", name="method", text=(timed, *_METHOD, *dilated))
 
 
 SECTIONS: tuple[Callable[[Material], Iterator[Part]], ...] = (

@@ -23,7 +23,7 @@ from boardcluster.report.cost_part import loses
 from boardcluster.report.evidence import Evidence, key_of
 from boardcluster.report.material import Material
 from boardcluster.report.parts import KeyPoint, Part
-from boardcluster.report.ratio_words import basis
+from boardcluster.report.ratio_words import basis, setup_words
 from boardcluster.report.source import Source, named_cell, workload_anchor
 from boardcluster.report.validity import Validity, validity_of
 from boardcluster.units import format_bytes
@@ -61,6 +61,8 @@ class Difference:
     """What both have in common, for the same sentence; may be empty."""
     ratio: MeasuredRatio
     """Time of the slower over that of the faster."""
+    differences: tuple[str, ...]
+    """What else differs among their setups, one line each."""
 
 
 def summary_section(material: Material) -> Iterator[Part]:
@@ -103,6 +105,7 @@ def differences_of(
             ),
             among=_among(row, several=several),
             ratio=row.ratio,
+            differences=row.differences,
         )
         for row in effects
     ]
@@ -121,6 +124,7 @@ def _by_workers(scaling: NodeScaling) -> Iterator[Difference]:
         what=(f"with {more}", f"with {few}"),
         among=f"on {words.engine_name(scaling.engine)}",
         ratio=point.speed_up,
+        differences=scaling.differences,
     )
 
 
@@ -180,7 +184,7 @@ def _difference(source: Source, differences: Sequence[Difference]) -> KeyPoint |
     ratio = found.ratio
     counts = f"{words.count(found.faster.count, 'run')} {faster},"
     counts = f"{counts} {words.count(found.slower.count, 'run')} {slower}"
-    certainty = f"{basis(ratio).removesuffix('.')} ({counts})."
+    certainty = f"{basis(ratio).removesuffix('.')} ({counts}).{setup_words(found.differences)}"
     section = workload_anchor(found.faster.workload)
     emulated = source.are_emulated([found.faster, found.slower])
     if not ratio.is_shown and (ratio.interval is not None or not ratio.agrees):
@@ -266,7 +270,7 @@ def _bound_point(source: Source, row: CellBound) -> KeyPoint | None:
 
 def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> KeyPoint | None:
     """The one thing to change; that there is none, where that is what the runs say."""
-    if not source.cells:
+    if not (source.cells or advice):
         return None
     emulated = source.is_emulated(source.results)
     if not advice:

@@ -48,7 +48,8 @@ class Validity:
     def sentence(self) -> str:
         """All of it in one line."""
         if not self.attempts:
-            return "No attempt at a workload has ended."
+            ups = words.count(self.warm_ups, "warm-up run")
+            return f"No attempt at a workload has ended{f', only {ups}' if self.warm_ups else ''}."
         parts = [self._said(kind) for kind in _KINDS if self.counts[kind]]
         counted = "counts" if self.counted == 1 else "count"
         more = [words.count(self.pending, "pending trial")] if self.pending else []

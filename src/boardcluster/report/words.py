@@ -46,6 +46,7 @@ __all__ = [
     "short_digest",
     "short_profiles",
     "size",
+    "timed",
     "verdicts",
     "workload_name",
 ]
@@ -249,6 +250,18 @@ def verdicts(found: Iterable[Verdict]) -> str:
     """How many of each verdict, in the order of the verdicts: ``4 valid, 1 tainted``."""
     tally = Tally(found)
     return ", ".join(f"{tally[verdict]} {verdict}" for verdict in Verdict if tally[verdict])
+
+
+def timed(engines: Iterable[Engine]) -> str:
+    """What is in the times of these engines, and what is not: a sentence."""
+    found = dict.fromkeys(engines)
+    on_yarn = [engine_name(engine) for engine in found if engine.on_yarn]
+    out = "exclude input preparation and output verification"
+    if not on_yarn:
+        return f"Times {out}."
+    if len(on_yarn) == len(found):
+        return f"Times include YARN application start-up and {out}."
+    return f"Times of {listed(on_yarn)} include YARN application start-up; all times {out}."
 
 
 def listed(items: Iterable[str], word: str = "and") -> str:

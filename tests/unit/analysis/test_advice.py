@@ -478,6 +478,27 @@ def test_settings_that_were_faster_come_first() -> None:
     assert row.setting.startswith("nothing in")
 
 
+def test_of_many_pairs_of_settings_one_is_faster_by_chance() -> None:
+    """Pairs that differ in several settings are in no table of effects, so they are a family."""
+    slow = (100.0, 103.0, 106.0, 109.0, 112.0)
+
+    def pair(size: int, *times_as_fast: float) -> list[Result]:
+        fast = [value / by for value, by in zip(slow, times_as_fast, strict=True)]
+        return [
+            run(seconds=value, number=number, size_bytes=size * 10**9, settings=settings)
+            for settings, values in (
+                ({"mapreduce.job.a": "1"}, slow),
+                ({"mapreduce.job.b": "1"}, fast),
+            )
+            for number, value in enumerate(values, start=1)
+        ]
+
+    one = pair(1, 1.0, 1.06, 1.08, 1.12, 1.1)
+    assert "95 % interval 1." in only(advised(*one, rule="settings")).brings
+    alike = [row for size in range(2, 7) for row in pair(size, 0.97, 1.03, 0.99, 1.01, 1.0)]
+    assert advised(*one, *alike, rule="settings") == ()
+
+
 def test_one_run_of_each_has_no_interval() -> None:
     row = only(advised(*cells("replication", 1, 3, times=1), rule="replication"))
     assert "interval" not in row.brings.replace("no interval", "")
@@ -584,6 +605,14 @@ def test_what_else_makes_runs_longer() -> None:
     assert advised(*drifting(setup=EMULATED), rule="trim", diagnosed=bound) == ()
     assert advised(*drifting()[:4], rule="trim", diagnosed=bound) == ()
     assert advised(*drifting()[::-1][:0], rule="trim", diagnosed=bound) == ()
+    runs = drifting()
+    for waiting, count in ((3, 0), (4, 1)):
+        diagnoses = {
+            (row.trial.id, 1): bound if place < waiting else diagnosis(Bound.CPU)
+            for place, row in enumerate(runs)
+        }
+        found = advise(AdviceEvidence(results=tuple(runs), diagnoses=diagnoses))
+        assert sum(row.rule == "trim" for row in found) == count, "of most runs, not of one"
 
 
 def hardware(medium: str) -> Fingerprint:

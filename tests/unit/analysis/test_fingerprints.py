@@ -33,6 +33,8 @@ def test_equal_ones_differ_in_nothing() -> None:
     [
         ({"kernel": "6.12 aarch64"}, "kernel: 6.6.51 aarch64, 6.12 aarch64"),
         ({"config_sha256": "0"}, "generated configuration"),
+        ({"node_memory_bytes": 3 * 2**30}, "memory of the smallest worker: 8 GiB, 3 GiB"),
+        ({"link_bits_per_second": 10**8}, "rate of the links: 1 Gbit/s, 100 Mbit/s"),
         ({"emulated": True}, "kind of nodes: boards, emulated"),
         ({"security": Security.INSECURE_LAB}, "security: closed, insecure-lab"),
         ({"blas": "openblas/libblas.so.3"}, "BLAS: blas/libblas.so.3, openblas/libblas.so.3"),

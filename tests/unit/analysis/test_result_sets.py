@@ -65,6 +65,34 @@ def test_cells_are_matched_if_all_but_the_sides_own_is_equal() -> None:
     assert [point.conditions["workers"] for point in found.only_second] == [2]
 
 
+def test_sides_on_several_kernels_are_matched_kernel_by_kernel() -> None:
+    """A slow kernel and a fast one; profile p is slower than q on either."""
+    kernels = {"6.1": 1.0, "6.6": 0.5}
+
+    def measured(name: str, values: tuple[float, ...], *on: str) -> ResultSet:
+        groups = (
+            (
+                tuple(value * kernels[kernel] for value in values),
+                {"profile": name, "fingerprint": make_fingerprint(kernel=kernel)},
+            )
+            for kernel in on
+        )
+        return side(name, *groups)
+
+    one, other = measured("p", SLOW, "6.1", "6.6"), measured("q", FAST, "6.1", "6.6")
+    found = compare_result_sets(one, other).matches
+    assert [match.outcome for match in found] == [MatchOutcome.HIGHER] * 2
+    assert [(match.first.label, match.second.label) for match in found] == [
+        ("kernel 6.1", "kernel 6.1"),
+        ("kernel 6.6", "kernel 6.6"),
+    ]
+    newer = compare_result_sets(one, measured("q", FAST, "6.6"))
+    assert [(match.first.label, match.first.mean) for match in newer.matches] == [
+        ("kernel 6.1", 41.0),
+        ("kernel 6.6", 20.5),
+    ]
+
+
 def test_sides_with_several_profiles_are_matched_profile_by_profile() -> None:
     one = side("a", (SLOW, {"profile": "p"}), (FAST, {"profile": "q"}))
     other = side("b", (SLOW, {"profile": "p"}))

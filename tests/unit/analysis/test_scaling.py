@@ -103,6 +103,16 @@ def test_no_other_share_fits_better() -> None:
     assert 0.9 < fit.r_squared < 1
 
 
+def test_the_serial_share_is_in_its_interval() -> None:
+    """One point scatters far more than the others: it weighs less in the interval alone."""
+    points = [(1, 100.0), (2, 60.0), (4, 40.0), (8, 24.0)]
+    fit = amdahl_fit(points, [0.03, 0.03, 0.03, 0.2], degrees=16)
+    assert fit is not None
+    assert fit.serial_interval is not None
+    assert fit.serial_interval.low <= fit.serial_share <= fit.serial_interval.high
+    assert not fit.is_refuted
+
+
 def test_two_points_are_exact_and_say_nothing_about_the_fit() -> None:
     fit = amdahl_fit([(1, 100.0), (4, 40.0)])
     assert fit is not None
@@ -276,6 +286,84 @@ def test_boards_and_media_of_twins_are_kept_apart() -> None:
     found = node_scalings(summarise(runs))
     assert [[point.mean_seconds for point in row.points] for row in found] == [[90, 50], [40, 25]]
     assert all(row.differences == () for row in found), "only the number of nodes differs"
+
+
+def on_media(*media: str) -> dict[str, object]:
+    """On as many boards as media, after a master."""
+    lines = (
+        "pi0: RPi 5B, sd SD128",
+        *(f"pi{n}: RPi 5B, {name}" for n, name in enumerate(media, 1)),
+    )
+    setup = make_fingerprint(emulated=False, nodes=len(lines), hardware=lines)
+    return {"workers": len(media), "setup": setup}
+
+
+def test_media_of_boards_are_kept_apart() -> None:
+    """Four boards were measured again with another medium, which is no speed-up over one board."""
+    runs = [
+        result(90.0, position=0, **on_media("sd EVO")),
+        result(50.0, position=1, **on_media(*["sd EVO"] * 2)),
+        result(30.0, position=2, **on_media(*["sd EVO"] * 4)),
+        result(10.0, position=3, **on_media(*["nvme P31"] * 4)),
+        result(70.0, position=4, size_bytes=3 * GB, **on_media(*["nvme P31"] * 4)),
+        result(60.0, position=5, size_bytes=2 * GB, **on_media(*["sd EVO"] * 4)),
+    ]
+    (scaling,) = [row for row in node_scalings(summarise(runs)) if not row.scaled]
+    assert [point.mean_seconds for point in scaling.points] == [90, 50, 30]
+    assert scaling.older == 0
+    by_size = [
+        [point.mean_seconds for point in row.points] for row in size_scalings(summarise(runs))
+    ]
+    assert sorted(by_size) == [[10, 70], [30, 60]]
+
+
+def test_boards_of_several_kinds_scale() -> None:
+    """What a further board is tells nothing apart."""
+    runs = [
+        result(90.0, position=0, **on_media("sd EVO")),
+        result(50.0, position=1, **on_media("sd EVO", "nvme P31")),
+    ]
+    (scaling,) = node_scalings(summarise(runs))
+    assert [point.mean_seconds for point in scaling.points] == [90, 50]
+
+
+def test_runs_on_the_same_setup_find_each_other_whatever_else_was_measured() -> None:
+    """Workers got more memory; then two of three numbers of workers were measured again."""
+    runs = [
+        result(
+            seconds / workers,
+            workers=workers,
+            position=workers,
+            campaign=f"c{memory_bytes}",
+            setup=make_fingerprint(
+                nodes=workers + 1,
+                node_memory_bytes=memory_bytes,
+                config_sha256=f"{memory_bytes}",
+            ),
+        )
+        for memory_bytes, seconds, numbers in ((GB, 90.0, (1, 2, 4)), (2 * GB, 60.0, (1, 4)))
+        for workers in numbers
+    ]
+    found = [[point.mean_seconds for point in row.points] for row in node_scalings(summarise(runs))]
+    assert sorted(found) == [[60, 15], [90, 45, 22.5]]
+
+
+def test_means_of_earlier_setups_are_counted() -> None:
+    """The configuration differs with the workers, so nothing tells which earlier ones belong."""
+    runs = [
+        result(
+            seconds / workers,
+            workers=workers,
+            position=place,
+            setup=make_fingerprint(nodes=workers + 1, config_sha256=f"{workers}{seconds}"),
+        )
+        for place, (seconds, workers) in enumerate(
+            [(90.0, 1), (90.0, 2), (60.0, 1), (60.0, 2), (60.0, 4)]
+        )
+    ]
+    (scaling,) = node_scalings(summarise(runs))
+    assert [point.mean_seconds for point in scaling.points] == [60, 30, 15]
+    assert scaling.older == 2
 
 
 def test_what_else_differs_is_named() -> None:

@@ -63,6 +63,14 @@ def test_the_label_of_a_result_begins_with_them() -> None:
     assert label_of([result(twin="")]) == "replication 1"
 
 
+def test_cells_of_different_boards_have_different_labels() -> None:
+    runs = [result(dilation=4), result(dilation=4, twin="1 x rpi-4b", position=1)]
+    assert [cell.label for cell in summarise(runs)] == [
+        "emulated boards, dilation 4.0, replication 1, 1 x rpi-4b",
+        "emulated boards, dilation 4.0, replication 1, 1 x rpi-5b",
+    ]
+
+
 def test_a_cell_of_several_dilations_says_so() -> None:
     slow = result(dilation=4, position=1)
     assert slow.attempt

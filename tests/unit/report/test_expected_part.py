@@ -52,8 +52,10 @@ def test_measured_cells_stand_beside_their_predictions() -> None:
     [cells] = measured.rows
     assert cells[titles.index("Predicted / measured")] == "1.25"
     assert cells[titles.index("90 % interval (s)")].startswith("45")
+    assert cells[titles.index("Measured, median (s)")] == "40.0"
     assert [cells[3] for cells in untried.rows] == ["8"]
-    assert "Measured (s)" not in [column.title for column in untried.columns]
+    assert not any("Measured" in column.title for column in untried.columns)
+    assert "60 of them at most" in part.text[0]
 
 
 def test_what_cannot_be_predicted_is_said_and_not_shown() -> None:

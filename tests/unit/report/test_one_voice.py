@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.builders import make_fingerprint
 from tests.unit.report.conftest import Make
-from tests.unit.report.shown import block, build_report
+from tests.unit.report.shown import block, build_report, tables
 
 from boardcluster.records import Campaign, DeclaredComparison, Engine, Result, Verdict
 from boardcluster.report.model import Report
@@ -257,3 +257,28 @@ def test_what_a_campaign_declared_is_a_family_of_its_own(make: Make, campaign: C
     both = text_of(build_report(rows, [planned], cluster=None))
     assert "corrected for 2 declared comparisons by the method of Holm" in both
     assert "Benjamini" not in both  # one comparison that is left needs no correction
+
+
+def test_means_of_earlier_setups_are_not_left_out_without_a_word(
+    make: Make, campaign: Campaign
+) -> None:
+    rows = [
+        make(
+            place,
+            Engine.SPARK,
+            seconds,
+            workers=workers,
+            setup=make_fingerprint(nodes=workers + 1, config_sha256=f"{seconds}{workers}"),
+        )
+        for place, (seconds, workers) in enumerate(((90.0, 1), (45.0, 2), (60.0, 1), (30.0, 2)))
+    ]
+    report = build_report(rows, [campaign], cluster=None)
+    (table,) = tables(report, "workload-wordcount-workers")
+    assert table.note.endswith("; 2 earlier means of another setup are left out.")
+
+
+def test_a_local_node_is_no_emulated_board(make: Make, campaign: Campaign) -> None:
+    here = make_fingerprint(emulated=False, kind="local", nodes=1)
+    rows = [make(place, Engine.SPARK, 20.0 + place, setup=here) for place in range(2)]
+    text = text_of(build_report(rows, [replace(campaign, emulated=False)], cluster=None))
+    assert "Emulated boards" not in text

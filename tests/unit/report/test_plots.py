@@ -71,7 +71,8 @@ class World:
     def run(self, seconds: float, *, engine: Engine = SPARK, **more: Any) -> Result:
         workers = more.pop("workers", 4)
         medium = more.pop("medium", "")
-        setup = self._fingerprint
+        own = {name: more.pop(name) for name in ("kernel", "config_sha256") if name in more}
+        setup = replace(self._fingerprint, **own)
         if medium:
             setup = replace(setup, twin=TWIN.format(medium, workers))
         self._position += 1
@@ -137,6 +138,34 @@ def test_amdahls_law_goes_through_times_that_follow_it(world: World) -> None:
     for workers, seconds in row.fit:
         assert seconds == pytest.approx(100 / workers + 10)
     assert "Amdahl" in figure.caption
+
+
+def test_no_line_joins_runs_on_two_kernels(world: World) -> None:
+    """Two of three sizes were measured again with a newer kernel."""
+    rows = [
+        world.run(seconds * size, size_bytes=size * GB, kernel=kernel)
+        for kernel, seconds, sizes in (("6.1", 20.0, (1, 2, 4)), ("6.6", 10.0, (1, 2)))
+        for size in sizes
+    ]
+    [figure] = times_by_size(summarise(rows))
+    assert isinstance(figure.body, Lines)
+    lines = {row.label: [point.y for point in row.points] for row in figure.body.series}
+    assert lines == {"Spark, kernel 6.1": [20, 40, 80], "Spark, kernel 6.6": [10, 20]}
+    assert {row["setup"] for row in rows_of(figure)} == {"kernel 6.1", "kernel 6.6"}
+    assert "latest" not in figure.caption
+
+
+def test_of_configurations_that_depend_on_the_workers_the_latest_is_drawn(world: World) -> None:
+    """The same as in the tables, which take the latest as well."""
+    rows = [
+        world.run(seconds / workers, workers=workers, config_sha256=f"{seconds}{workers}")
+        for seconds, workers in ((90.0, 1), (90.0, 2), (60.0, 1), (60.0, 2))
+    ]
+    [figure] = times_by_nodes(summarise(rows))
+    assert isinstance(figure.body, Lines)
+    [line] = figure.body.series
+    assert [(point.x, point.y) for point in line.points] == [(1, 60), (2, 30)]
+    assert "the latest one is shown" in figure.caption
 
 
 def test_two_numbers_of_workers_have_no_fit(world: World) -> None:
@@ -220,6 +249,8 @@ def test_speed_up_says_what_it_is_against(world: World) -> None:
     assert found.name == "speed-up-wordcount-from-2"
     assert isinstance(found.body, Lines)
     assert list(found.body.ideal) == [(2, 1), (4, 2)]
+    assert "ratio of times (Student's t of logarithms)" in found.caption
+    assert "Hollow: 1 ratio is of one run: no interval." in found.caption
 
 
 def test_times_by_size_are_in_gigabytes(world: World) -> None:
@@ -265,6 +296,22 @@ def test_media_that_share_a_cell_are_taken_apart(world: World) -> None:
     [figure] = times_by_factor(world.cells(runs), "medium")
     assert isinstance(figure.body, Bars)
     assert [bar.value for bar in figure.body.groups[0].bars] == [10, 20]
+
+
+def test_bars_on_two_kernels_are_named_and_not_compared(world: World) -> None:
+    runs = [
+        world.run(seconds, kernel=kernel, profile=profile)
+        for kernel, profile, seconds in (
+            ("6.1", "default", 10.0),
+            ("6.1", "upstream", 12.0),
+            ("6.6", "default", 20.0),
+            ("6.6", "upstream", 24.0),
+        )
+    ]
+    [figure] = times_by_factor(summarise(runs), "profile")
+    assert isinstance(figure.body, Bars)
+    found = {group.title: [bar.value for bar in group.bars] for group in figure.body.groups}
+    assert found == {"kernel 6.1": [10, 12], "kernel 6.6": [20, 24]}
 
 
 def test_only_what_differs_in_nothing_else_is_compared(world: World) -> None:
@@ -410,6 +457,11 @@ def test_energy_says_how_it_was_found(world: World) -> None:
     assert isinstance(per_watt.body, Bars)
     # 1 GB in 10 s at 10 W, by Lee and Park's definition.
     assert per_watt.body.groups[0].bars[0].value == pytest.approx(0.01, rel=0.02)
+    assert "widened" not in per_run.caption
+    exact = joules(100, EnergyMethod.METERED)
+    inexact = {"energy": replace(exact["energy"], uncertainty_joules=5.0)}
+    [figure, _] = energy(world.cells([world.run(10, size_bytes=GB, measured=inexact)] * 2))
+    assert "widened by what the meters may be wrong by" in figure.caption
 
 
 def test_without_energy_there_is_no_figure_of_it(world: World) -> None:
@@ -456,6 +508,17 @@ def test_many_rows_of_bottlenecks_are_cut() -> None:
         13,
         11,
     ]
+
+
+def test_titles_of_square_letters_stay_within_a_phone(demo: list[Result]) -> None:
+    title = "1 GB, 入力 とても長い名前の入力ファイルとても長い名前の入力ファイル, 4 workers"
+    [figure] = durations(
+        [(title, summarise(demo))], name="times", title="Times", caption="", emulated=False
+    )
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg(figure, width_points=350, name="times"))
+    found = [text for text in texts if "入力" in text]
+    assert len(found) > 1
+    assert all(width_of(text, 13) < 264 for text in found)
 
 
 def test_durations_keep_every_run_in_their_data(demo: list[Result]) -> None:

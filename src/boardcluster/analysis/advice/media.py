@@ -65,7 +65,8 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
 
 def _wears_out(group: Group) -> bool:
     """Whether it ran on boards with flash media that bound it, and heat slowed no node."""
-    if not group.is_boards or group.typical.first is not Bound.STORAGE:
+    waiting = sum(run.first is Bound.STORAGE for run in group.runs)
+    if not group.is_boards or 2 * waiting <= len(group.runs):
         return False
     # Where a node was slowed down for more than a moment, heat is what drifts.
     hot = any(

@@ -39,7 +39,7 @@ from boardcluster.report.words import program
 __all__ = ["EMULATED", "IDENTITY", "POWER", "RUNS", "TWIN", "Run", "power_frame", "run_frame"]
 
 EMULATED = ("emulated", "whether nodes are namespaces on one machine, not boards")
-TWIN = ("twin", "boards that emulated nodes stand for, and the dilation; else empty")
+TWIN = ("twin", "that nodes are emulated boards, with the dilation; else empty")
 _LEVEL = "level of the EE HPC WG methodology; 0 is none"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from boardcluster.analysis.cells import Cell, security_of, settings
+from boardcluster.analysis.fingerprints import OF_NODES
 from boardcluster.analysis.twins import node_words
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable, levels, setting_words
 from boardcluster.records import Fingerprint
@@ -107,6 +108,11 @@ def _others(cell: Cell) -> str:
     return _joined([found])
 
 
+def _setup(cell: Cell) -> str:
+    """What tells its setup apart from others of the same configuration; empty if nothing does."""
+    return ", ".join(said for _, said in cell.setup)
+
+
 def _settings(cell: Cell) -> str:
     first = cell.results[0]
     return settings(first.trial, security=security_of(first))
@@ -157,13 +163,19 @@ def _say(cell: Cell, factor: str) -> str:
 
 
 def rest_of(cell: Cell, *factors: str) -> Key:
-    """Everything of a cell but some factors: cells of equal rest differ in nothing else."""
+    """Everything of a cell but some factors: cells of equal rest differ in nothing else.
+
+    Other boards and media have other software as well, which then is no other rest.
+    """
     settings_left = {key: value for key, value in cell.trial.settings.items() if key not in factors}
     return (
         *levels(cell.trial, without=(*factors, "settings")),
         None if "settings" in factors else hashable(settings_left),
         None if "security" in factors else security_of(cell.results[0]),
         *(_IN_WORDS[name](cell) for name in _OF_FINGERPRINT if name not in factors),
+        ()
+        if set(factors).intersection(_OF_FINGERPRINT)
+        else tuple(said for name, said in cell.setup if name not in OF_NODES),
     )
 
 
@@ -175,13 +187,19 @@ def series_words(cell: Cell, cells: Sequence[Cell], *, without: Sequence[str] = 
         cells: all of the figure.
         without: factors that are not said, because an axis or a label says them.
     """
-    parts = []
-    for factor in (*_SERIES, "workers"):
-        if factor in without:
-            continue
-        if len({_say(item, factor) for item in cells}) > 1:
-            parts.append(_say(cell, factor))
-    return ", ".join(part for part in parts if part)
+    said = [
+        factor
+        for factor in (*_SERIES, "workers")
+        if factor not in without and len({_say(item, factor) for item in cells}) > 1
+    ]
+
+    def plain(item: Cell) -> list[str]:
+        return [part for factor in said if (part := _say(item, factor))]
+
+    own = plain(cell)
+    # Long, and mostly said by the boards already.
+    setups = {_setup(item) for item in cells if plain(item) == own}
+    return ", ".join((*own, _setup(cell)) if len(setups) > 1 else own)
 
 
 def series_label(cell: Cell, cells: Sequence[Cell], *, without: Sequence[str] = ()) -> str:
@@ -276,6 +294,7 @@ def cell_row(cell: Cell) -> dict[str, object]:
         "board": board_of(cell),
         "medium": medium_of(cell),
         "settings": _settings(cell),
+        "setup": _setup(cell),
         "runs": cell.count,
         "mean_seconds": cell.mean_seconds,
         "low_seconds": interval.low if interval else None,

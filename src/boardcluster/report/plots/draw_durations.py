@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.report import words
 from boardcluster.report.plots.figure import Durations, Figure
-from boardcluster.report.plots.frames import Sheet, add_boxes, clean_axes
+from boardcluster.report.plots.frames import Sheet, add_boxes, clean_axes, fill
 from boardcluster.report.plots.themes import ENGINE_COLOURS, MARKERS, Theme
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_durations"]
 
 _ROW, _BAR = 66, 50
-_TITLE = 26
+_TITLE, _TITLE_SIZE, _TITLE_LINES = 26, 13, 6
 _LINE = 17
 _AXIS = 58
 _RIGHT = 12
@@ -32,13 +31,16 @@ def draw_durations(figure: Figure, body: Durations, *, width_points: float, them
     """Draw a figure of a width; its labels are on the axes."""
     width = width_points / theme.scale
     left = 96 if width >= _WIDE else 86
-    characters = int((width - left) / _CHARACTER)
-    groups = [(textwrap.fill(title, characters), cells) for title, cells in body.groups]
+    room = width - left - _RIGHT
+    groups = [
+        (fill(title, room, _TITLE_SIZE, most_lines=_TITLE_LINES), cells)
+        for title, cells in body.groups
+    ]
     rows = sum(len(cells) for _, cells in groups)
     height = rows * _ROW + sum(_title_height(title) for title, _ in groups) + _AXIS
     sheet = Sheet(width_points=width_points, height=height, theme=theme)
     axes = sheet.axes(left=left, right=_RIGHT, top=6, bottom=_AXIS - 6)
-    _draw(axes, groups, width=width - left - _RIGHT, ticks=9 if width >= _WIDE else 4, theme=theme)
+    _draw(axes, groups, width=room, ticks=9 if width >= _WIDE else 4, theme=theme)
     remark = f" ({figure.remark})" if figure.remark else ""
     axes.set_xlabel(f"{figure.x_label}{remark}", color=theme.muted, fontsize=12 * theme.scale)
     return sheet.canvas
@@ -69,7 +71,7 @@ def _draw(
                 color=theme.ink,
                 va="center",
                 weight="bold",
-                fontsize=13 * theme.scale,
+                fontsize=_TITLE_SIZE * theme.scale,
             )
             y += _title_height(title)
         for cell in group:

@@ -21,6 +21,8 @@ __all__ = ["energy"]
 
 _MODELLED = "Modelled energy is computed from CPU utilisation; no meter measured it."
 
+_WIDENED = "They are widened by what the meters may be wrong by."
+
 _KINDS = (
     (
         "energy-per-run",
@@ -76,6 +78,7 @@ def _figures(
     methods = {id(cell): efficiency.method for cell, efficiency in efficiencies}
     known = [cell for cell, _ in efficiencies if amounts[id(cell)].value is not None]
     modelled = any(methods[id(cell)] is EnergyMethod.MODELLED for cell in known)
+    inexact = any(efficiency.uncertainty for _, efficiency in efficiencies)
 
     def energy_bar(cell: Cell, label: str, style: Style) -> Bar:
         amount = amounts[id(cell)]
@@ -94,6 +97,7 @@ def _figures(
         caption=lambda more, _: (
             f"{what}{more}.",
             ERROR_BARS,
+            _WIDENED if inexact else "",
             _MODELLED if modelled else "",
             _missing(efficiencies, field),
         ),

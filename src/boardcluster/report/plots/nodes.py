@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.scaling import (
     NodeScaling,
+    latest_cells,
     node_scalings,
     predict,
     predict_size,
@@ -34,6 +35,10 @@ from boardcluster.report.plots.figure import Figure, Lines, Point, Series
 
 __all__ = ["speed_up", "times_by_nodes", "times_by_size"]
 
+_RATIO_BARS = (
+    "Error bars are 95 % confidence intervals of the ratio of times (Student's t of logarithms)."
+)
+_OLDER = "Where a place was measured on several setups, the latest one is shown."
 _FIT_POINTS = 3
 _CURVE_POINTS = 41
 
@@ -78,18 +83,27 @@ def _over(
     cells: Sequence[Cell], factor: str, scalings: Sequence[NodeScaling] = ()
 ) -> Iterator[Figure]:
     for workload, group in workload_groups(cells).items():
-        rows = [row for row in _rows(group, factor) if len(row) > 1]
+        rows = [row for row in _rows(group, factor) if len(row[0]) > 1]
         parts = chunks(rows, MOST_SERIES)
         for number, part in enumerate(parts, start=1):
-            yield _times(workload, part, factor, scalings, number=number, parts=len(parts))
+            shown = [latest for latest, _ in part]
+            said = _OLDER if any(older for _, older in part) else ""
+            yield _times(workload, shown, factor, scalings, said, number=number, parts=len(parts))
 
 
-def _rows(cells: Sequence[Cell], factor: str) -> list[list[Cell]]:
-    """Cells that differ in nothing but a factor, each row by its rising value."""
+def _rows(cells: Sequence[Cell], factor: str) -> list[tuple[list[Cell], int]]:
+    """Cells that differ in nothing but a factor, by its rising value, as the tables have them.
+
+    With each row comes how many cells are not in it, because a later one is of another setup.
+    """
     found: dict[object, list[Cell]] = {}
     for cell in cells:
         found.setdefault(rest_of(cell, factor), []).append(cell)
-    return [sorted(row, key=lambda cell: _place(cell, factor)) for row in found.values()]
+    rows = []
+    for group in found.values():
+        latest = latest_cells(group, lambda cell: _place(cell, factor))
+        rows.append((latest, len(group) - len(latest)))
+    return rows
 
 
 def _times(
@@ -97,6 +111,7 @@ def _times(
     rows: Sequence[Sequence[Cell]],
     factor: str,
     scalings: Sequence[NodeScaling],
+    said: str,
     *,
     number: int,
     parts: int,
@@ -125,7 +140,10 @@ def _times(
         ),
         title=title,
         caption=_caption(
-            title, shown, f"Dashed: {law}, fitted." if any(row.fit for row in series) else ""
+            title,
+            f"{ERROR_BARS} {said}".strip(),
+            f"Dashed: {law}, fitted." if any(row.fit for row in series) else "",
+            alone=runs_words(shown),
         ),
         emulated=is_emulated(shown),
         twins=twins_of(shown),
@@ -136,10 +154,9 @@ def _times(
     )
 
 
-def _caption(title: str, cells: Sequence[Cell], *more: str) -> str:
-    alone = runs_words(cells)
+def _caption(title: str, *sentences: str, alone: str) -> str:
     hollow = f"Hollow: {alone}" if alone else ""
-    return " ".join(filter(None, (f"{title}.", ERROR_BARS, *more, hollow)))
+    return " ".join(filter(None, (f"{title}.", *sentences, hollow)))
 
 
 def _ticks(series: Sequence[Series]) -> tuple[float, ...]:
@@ -248,11 +265,12 @@ def _scaling(
         title=title,
         caption=_caption(
             title,
-            shown,
+            _RATIO_BARS,
             "Efficiency is speed-up divided by the factor by which the number of workers grew."
             if efficiency
             else "",
             "Dotted: the ideal.",
+            alone=_without_interval(series),
         ),
         emulated=is_emulated(shown),
         twins=twins_of(shown),
@@ -276,6 +294,15 @@ def _scaling(
             for cell, point in zip(row.cells, row.points, strict=True)
         ),
     )
+
+
+def _without_interval(series: Sequence[Series]) -> str:
+    """A sentence about ratios of a time of one run; empty if there is none."""
+    alone = sum(point.low is None for row in series for point in row.points)
+    if not alone:
+        return ""
+    verb = "is" if alone == 1 else "are"
+    return f"{words.count(alone, 'ratio')} {verb} of one run: no interval."
 
 
 def _scaling_points(row: NodeScaling, *, efficiency: bool) -> tuple[Point, ...]:

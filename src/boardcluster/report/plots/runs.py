@@ -83,7 +83,7 @@ def _figure(result: Result, chart: Chart) -> Figure:
         "Shaded areas are phases." if chart.phases else "",
         chart.note,
         "" if chart.from_zero else "The axis does not start at 0.",
-        _MACHINE_TIME if twins else "",
+        _MACHINE_TIME if is_twin(result) else "",
     ]
     return Figure(
         name=slug("run", run, chart.name),
