@@ -801,8 +801,9 @@ def compare(
     distinguishes the sides.
 
     Args:
-        first: a campaign by id or name, ``profile:NAME``, ``engine:NAME``, ``cluster:NAME``,
-            ``cluster:NAME/CAMPAIGN``, ``bundle:FILE`` or ``published:TABLE?column=value``.
+        first: a campaign by id or name, ``profile:NAME``, ``engine:NAME``, ``setting:KEY=VALUE``,
+            ``cluster:NAME``, ``cluster:NAME/CAMPAIGN``, ``bundle:FILE`` or
+            ``published:TABLE?column=value``.
         second: the other side, likewise.
         name: the cluster whose runs are meant where a side names no other.
         home: its state folder; None for the one of its name.

@@ -495,6 +495,10 @@ class DeclaredComparison:
     """Names of other factors and the levels of the cells that are compared; empty for all cells."""
 
 
+_NAMED_BY_COMMANDS = ("bisect-", "tune-", "watch-")
+"""How campaigns are called that `tune` and `watch-performance` make."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
     """A planned set of trials."""
@@ -534,6 +538,15 @@ class Campaign:
     file_sha256: str = ""
     """SHA-256 of the bytes of its campaign file, stored with the plan and so before the first run;
     empty for a single command, and in campaigns from before it was recorded."""
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether ``run FILE --resume`` continues it.
+
+        What ``tune`` and ``watch-performance`` run has names of their own, and only they continue
+        it; a single command is run again.
+        """
+        return bool(self.name) and not self.name.startswith(_NAMED_BY_COMMANDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

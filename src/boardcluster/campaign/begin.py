@@ -250,10 +250,11 @@ def _require_finished(
         # What was edited is refused by --resume.
         edited = "" if same else ", though the file or cluster.toml was edited since"
         restore = "" if same else "restore what was edited and "
+        again = "continue with --resume" if campaign.is_resumable else "run the command again"
         raise UsageError(
             f"campaign {campaign.id} of {name!r} is not finished: "
             f"{summary.ok} of {summary.planned} runs are ok{edited}",
-            hint=f"{restore}continue with --resume, or start a new one with --new",
+            hint=f"{restore}{again}, or start a new one with --new",
         )
 
 
@@ -313,7 +314,9 @@ def left_of(
     return tuple(
         trial
         for trial in store.trials(campaign.id)
-        if states[trial.id] not in done or trial.id in again
+        # A repeat that failed is the trial's result: it is not repeated at every resume.
+        if states[trial.id] not in done
+        or (states[trial.id] is AttemptState.OK and trial.id in again)
     )
 
 

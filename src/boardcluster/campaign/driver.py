@@ -192,8 +192,8 @@ class _Trials:
             )
 
     def _how_to_go_on(self, further: str = "") -> str:
-        """Say how the trials left are run; only what a campaign file began can be resumed."""
-        if not self._campaign.name:
+        """Say how the trials left are run; only what `run FILE` began can be resumed."""
+        if not self._campaign.is_resumable:
             return "run the command again"
         return f"continue with `boardcluster run FILE --resume{further}`"
 

@@ -185,7 +185,7 @@ def _run_rounds(
             store, campaign, trials, cluster=cluster, bench=bench, watch=watch, recovery=recovery
         )
         if recovery is not None and recovery.skipped:
-            follow.line(_skipped_words(recovery))
+            follow.line(_skipped_words(recovery, campaign))
             return work
         following = next_round(store, campaign, work.spec, declared)
         if following.words:
@@ -205,13 +205,14 @@ def _recovery(
     return Recovery(cluster.home, declared, bench.policy, cluster, progress=bench.progress)
 
 
-def _skipped_words(recovery: Recovery) -> str:
+def _skipped_words(recovery: Recovery, campaign: Campaign) -> str:
     gone = "; ".join(f"{name}: {why}" for name, why in recovery.left_out.items())
     count = len(recovery.skipped)
     runs = f"{format_count(count, 'run')} {'stays' if count == 1 else 'stay'} pending"
+    again = "continue with `boardcluster run FILE --resume`"
     return (
-        f"{runs} for lack of workers that were lost ({gone}); once these are back, continue with "
-        "`boardcluster run FILE --resume`"
+        f"{runs} for lack of workers that were lost ({gone}); once these are back, "
+        f"{again if campaign.is_resumable else 'run the command again'}"
     )
 
 

@@ -19,7 +19,7 @@ from boardcluster.services.containers import copies_of
 from boardcluster.store import Store
 from boardcluster.tuning.record import read_records
 from boardcluster.tuning.searches import search_campaigns
-from boardcluster.units import format_bytes
+from boardcluster.units import format_bytes, format_count
 from boardcluster.workloads import load_workload, parameter_defaults
 
 __all__ = ["CampaignPrediction", "predict_trials"]
@@ -98,7 +98,7 @@ def _dilation(home: Path, spec: ClusterSpec) -> float | None:
 
 def _words(trial: Trial) -> str:
     size = f", {format_bytes(trial.size_bytes)}" if trial.size_bytes else ""
-    return f"{trial.workload} on {trial.engine}{size}, {trial.workers} workers"
+    return f"{trial.workload} on {trial.engine}{size}, {format_count(trial.workers, 'worker')}"
 
 
 def _predicted(

@@ -77,6 +77,7 @@ _BETTER_WORDS: Mapping[Objective, str] = {
     Objective.ENERGY: "took less energy than",
     Objective.BOTH: "took less energy x time than",
 }
+_GOING_ON = frozenset({Start.CONTINUE, Start.RESUME})
 _OBJECTIVE_WORDS: Mapping[Objective, str] = {
     Objective.TIME: "time",
     Objective.ENERGY: "energy",
@@ -119,18 +120,28 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     """Return what ``run_tuning`` would do; changes nothing.
 
     Raises:
-        BoardclusterError: as ``run_tuning`` before its first run.
+        BoardclusterError: as ``run_tuning`` before its first run, but for an earlier tuning that is
+            in the way.
     """
+    require_optuna()
     declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     planned = plan_tuning(order, declared, tuning_id="dry-run", cache=cache, follow=follow)
     with Store.open(home, read_only=True) as store:
         took = _typical_seconds(store, planned, declared)
-    request = planned.request
+    request, spent_seconds = planned.request, 0.0
+    latest = _latest_record(home, request) if order.start in _GOING_ON else None
+    if latest is not None:
+        own = order.budget_seconds is not None
+        budget_seconds = request.budget_seconds if own else latest.budget_seconds
+        request = replace(latest.request, budget_seconds=budget_seconds)
+        planned, spent_seconds = replace(planned, request=request), latest.spent_seconds
+    if latest is None or latest.end is None:  # a finished one is only shown
+        _check_out(order.out)
     pairs = None if took is None else proof_seconds(took, request.pairs)
-    budget_seconds = request.budget_seconds
-    left = 0.0 if took is None or pairs is None else budget_seconds - pairs - took
-    if took is not None:
-        _refuse_small_budget(budget_seconds, took, request.pairs, go_on="")
+    left = 0.0
+    if took is not None and pairs is not None:
+        left = max(0.0, request.budget_seconds - spent_seconds - pairs - took)
+        _refuse_small_budget(request.budget_seconds, took, request.pairs, go_on="")
     return TunePreview(
         plan=planned,
         sizes_bytes=sizes_of(request.size_bytes),
@@ -177,7 +188,9 @@ def run_tuning(
             if record.end is not None and not _can_be_judged(record, order):
                 return _outcome(record, None)
             _check_out(order.out)
-            budget_seconds = order.budget_seconds or record.budget_seconds
+            budget_seconds = order.budget_seconds
+            if budget_seconds is None:
+                budget_seconds = record.budget_seconds
             seen = each_health_once(follow)
             with VariantSwitcher(  # 7
                 home, cache=cache, progress=follow.progress, seen=seen
@@ -292,6 +305,12 @@ def _whole_minutes(seconds: float) -> int:
     return int(seconds // 60) + 1
 
 
+def _latest_record(home: Path, request: TuningRequest) -> TuningRecord | None:
+    """Return the latest tuning of the same; None without one."""
+    same = [row for row in read_records(home) if row.request.key == request.key]
+    return same[-1] if same else None
+
+
 def _found_record(
     home: Path, order: TuneOrder, planned: TunePlan, typical_seconds: float | None
 ) -> TuningRecord:
@@ -303,8 +322,7 @@ def _found_record(
             is too small by what runs took before, or the profile could not be written.
     """
     request = planned.request
-    same = [row for row in read_records(home) if row.request.key == request.key]
-    latest = same[-1] if same else None
+    latest = _latest_record(home, request)
     unfinished = latest is not None and latest.end is None
     if order.start is Start.RESUME and latest is None:
         raise UsageError("there is no such tuning to resume", hint="run it without --resume")

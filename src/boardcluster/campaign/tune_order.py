@@ -256,7 +256,7 @@ def _request(
         target=str(Path(order.target).absolute()) if order.is_program else order.target,
         engine=engine,
         objective=order.objective,
-        budget_seconds=order.budget_seconds or _BUDGET_SECONDS,
+        budget_seconds=_BUDGET_SECONDS if order.budget_seconds is None else order.budget_seconds,
         size_bytes=size_bytes,
         base=base,
         seed=1 + secrets.randbelow(_DRAWN_SEEDS) if order.seed is None else order.seed,

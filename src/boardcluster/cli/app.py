@@ -6,6 +6,7 @@ import errno
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn
@@ -140,11 +141,17 @@ def _root(
     del version
 
 
+def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Have signals that end the program handled; `nohup` has SIGHUP ignored, and it stays so."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, handler)
+
+
 def _on_signal(signum: int, frame: FrameType | None) -> None:
     """Interrupt once; while cleaning up, further signals only get an answer."""
     del frame
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, _say_patience)
+    _handle_signals(_say_patience)
     raise Stopped(EXIT_INTERRUPTED if signum == signal.SIGINT else EXIT_TERMINATED)
 
 
@@ -155,8 +162,7 @@ def _say_patience(signum: int, frame: FrameType | None) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its documented exit code."""
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, _on_signal)
+    _handle_signals(_on_signal)
     try:
         app(args=arguments)
     except BoardclusterError as error:

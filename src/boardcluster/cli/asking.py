@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from boardcluster.cli.console import say
+from boardcluster.cli.console import say, say_last
 from boardcluster.errors import UsageError
 from boardcluster.foreign import visible
 
@@ -18,9 +18,13 @@ def can_ask() -> bool:
     return sys.stdin.isatty()
 
 
-def ask_yes(question: str, *, default: bool = False, stderr: bool = False) -> bool:
-    """Ask a question that is answered by yes or no."""
-    return typer.confirm(visible(question), default=default, err=stderr)
+def ask_yes(question: str, *, default: bool = False) -> bool:
+    """Ask a question that is answered by yes or no, beside the results; Ctrl-D is a no."""
+    try:
+        return typer.confirm(visible(question), default=default, err=True)
+    except typer.Abort:
+        say_last("")  # what follows begins in a line of its own
+        return False
 
 
 def confirmed(question: str) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from boardcluster.cli.asking import ask_yes, confirmed
-from boardcluster.cli.console import Reporter, print_table, say
+from boardcluster.cli.console import Reporter, print_table, say_last
 from boardcluster.cluster.discovery import (
     discover,
     facts_table,
@@ -72,8 +72,9 @@ def accept_host_keys(hosts: Sequence[str], *, home: Path, accept: bool) -> None:
     raise_first({host: key for host, key in learned.items() if isinstance(key, RemoteError)})
     keys = [key for key in learned.values() if isinstance(key, HostKey)]
     rows = [[key.host, key.kind, key.fingerprint] for key in keys]
-    print_table("host keys not seen before", ["host", "type", "fingerprint"], rows)
-    say(
+    columns = ["host", "type", "fingerprint"]
+    print_table("host keys not seen before", columns, rows, to_stderr=True)
+    say_last(
         "Compare them, on each board's own screen: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
     )
     if not accept:
@@ -166,8 +167,8 @@ def confirm_take_over(home: Path, boards: Sequence[NodeSpec], *, yes: bool) -> b
     """
     owners = board_owners(home, boards)
     for name, owner in owners.items():
-        say(f"{name} belongs to {owner.words}")
+        say_last(f"{name} belongs to {owner.words}")
     if not owners:
-        say("no board belongs to another driver")
+        say_last("no board belongs to another driver")
         return True
     return yes or confirmed("End what runs on these boards and take them over?")

@@ -68,8 +68,12 @@ def say(text: str) -> None:
 
 
 def say_last(text: str) -> None:
-    """Write a line to standard error, whatever state the terminal is in."""
-    sys.stderr.write(f"{visible(text)}\n")
+    """Write a line to standard error, whatever state the terminal is in.
+
+    One that was closed takes nothing any more, which must not end the cleaning up.
+    """
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{visible(text)}\n")
 
 
 def print_json(value: object) -> None:

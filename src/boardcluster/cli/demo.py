@@ -84,5 +84,6 @@ def command(
         say(f"done after {time.monotonic() - began:.0f} s; report: {html}")
     if done.unverified:
         raise RunError(
-            f"{len(done.unverified)} of {len(done.results)} runs have no verified result"
+            f"{len(done.unverified)} of {len(done.results)} runs have no verified result",
+            hint="see the reasons above, and the report",
         )

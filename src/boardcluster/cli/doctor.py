@@ -104,7 +104,7 @@ def _repair_all(
 def _repair(row: Finding, board: Remote, reporter: Reporter, *, ask: bool) -> bool:
     """Run one repair; return whether it was run, well or not."""
     command = shlex.join(row.repair)
-    if ask and not ask_yes(f"{row.seen}\nas root on {row.node}: {command} ?", stderr=True):
+    if ask and not ask_yes(f"{row.seen}\nas root on {row.node}: {command} ?"):
         return False
     try:
         board.run(row.repair)

@@ -15,7 +15,7 @@ from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import ChosenCluster
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
-from boardcluster.services.pair import pair_ids
+from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.spec.cluster import DEFAULT_SUBNET
@@ -110,6 +110,7 @@ def command(
             f"{path} already exists",
             hint=f"edit it, or replace it with `boardcluster init{at.again} --force`",
         )
+    load_pair(engines)  # a wrong name is said before any board is reached
     if profile.endswith(".toml"):  # cluster.toml names it from another folder
         profile = str(Path(profile).absolute())
     name = at.cluster if at.home is None else "default"

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.probing import ProbedMachine, ProbeRequest, probe_nodes
+from boardcluster.campaign.request import refuse_given
 from boardcluster.catalog.entry import entry_of, render_board
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cache_folder
@@ -124,6 +125,9 @@ def _show(folder: Path, request: ProbeRequest, *, as_json: bool) -> None:
             "--save-board cannot be used with --show: it writes what is measured now",
             hint="leave --show out, and name a node",
         )
+    given = {"--here": request.here, "--paper": request.mode is ProbeMode.PAPER}
+    given |= {"--at-once": request.at_once, "--skip-missing": request.skip_missing}
+    refuse_given(given, because="with --show, which measures nothing", hint="leave them out")
     with Store.open(folder, read_only=True) as store:
         stored = store.probe_runs()
     runs = [

@@ -33,6 +33,7 @@ from boardcluster.cli.show_preflight import print_precision, print_preflight
 from boardcluster.cli.show_results import print_results
 from boardcluster.cli.workload_options import parse_parameters
 from boardcluster.errors import RunError
+from boardcluster.records import Campaign
 from boardcluster.services.settings import settings_of_submission
 from boardcluster.workloads import workload_names
 
@@ -120,11 +121,11 @@ def command(
                 reporter.line(note)
             return
         print_preflight(preflight, reporter=reporter)
-        if confirm and not preflight.problems and not ask_yes("Start?", default=True, stderr=True):
+        if confirm and not preflight.problems and not ask_yes("Start?", default=True):
             raise typer.Exit(0)
 
     done = run_campaign(folder, request, cache=store_folder, follow=reporter, show=show)
-    _show(done, as_json=as_json)
+    _show(done, request, as_json=as_json)
 
 
 def _preview(folder: Path, request: CampaignRequest, *, cache: Path, as_json: bool) -> None:
@@ -142,7 +143,7 @@ def _preview(folder: Path, request: CampaignRequest, *, cache: Path, as_json: bo
             }
         )
     elif work.campaign is not None and not work.chosen:
-        say(f"nothing is left to run of campaign {work.campaign.id}")
+        say(_nothing_left(work.campaign, request))
     else:
         print_preflight(preview.preflight, reporter=None)
         print_campaign_prediction(preview.prediction)
@@ -150,7 +151,12 @@ def _preview(folder: Path, request: CampaignRequest, *, cache: Path, as_json: bo
     refuse_problems(preview.preflight)
 
 
-def _show(done: CampaignOutcome, *, as_json: bool) -> None:
+def _nothing_left(campaign: Campaign, request: CampaignRequest) -> str:
+    what = "nothing that --only selects" if request.only else "nothing"
+    return f"{what} is left to run of campaign {campaign.id}"
+
+
+def _show(done: CampaignOutcome, request: CampaignRequest, *, as_json: bool) -> None:
     if as_json:
         print_json({"campaign": done.campaign, "summary": done.summary, "results": done.results})
     else:
@@ -158,7 +164,7 @@ def _show(done: CampaignOutcome, *, as_json: bool) -> None:
     if not done.chosen and not as_json:
         summary = done.summary
         counts = f"{summary.ok} of {summary.planned} runs are ok, {summary.failed} failed"
-        say(f"nothing is left to run of campaign {done.campaign.id}: {counts}")
+        say(f"{_nothing_left(done.campaign, request)}: {counts}")
     if bad := done.unverified:
         raise RunError(
             f"{len(bad)} of {len(done.chosen)} runs have no verified result",

@@ -85,12 +85,16 @@ def progress_title(progress: Progress) -> str:
 
 
 def _end_words(progress: Progress) -> str:
-    left = len(progress.results) - progress.done
+    # An invalid run is made again by a resume, so it is left, too.
+    left = len(progress.results) - progress.done + progress.count(AttemptState.INVALID)
     if not left:
         return "nothing is running: the campaign is finished"
     if not progress.campaign.name:  # of a single command, which nothing resumes
         return f"nothing is running: {left} of {len(progress.results)} unfinished"
-    return f"nothing is running: {left} left; resume with `boardcluster run FILE --resume`"
+    again = "resume with `boardcluster run FILE --resume`"
+    if not progress.campaign.is_resumable:
+        again = "the command that began it continues it"
+    return f"nothing is running: {left} left; {again}"
 
 
 def progress_words(progress: Progress, driver: str, now_utc: datetime.datetime) -> Iterator[str]:

@@ -51,11 +51,7 @@ def _outlier(cell: Cell, place: int) -> str:
 
 
 def _outliers(cell: Cell) -> str:
-    return "\n".join(
-        f"{format_seconds(cell.durations_seconds[place])} "
-        f"(order {cell.results[place].trial.position + 1})"
-        for place in cell.outliers
-    )
+    return "\n".join(_outlier(cell, place) for place in cell.outliers)
 
 
 def _print(title: str, columns: Sequence[_Column[_Row]], rows: Sequence[_Row]) -> None:

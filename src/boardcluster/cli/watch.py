@@ -26,7 +26,9 @@ from boardcluster.store.files import DATABASE_NAME
 __all__ = ["follow"]
 
 _REFRESH_SECONDS = 1.0
-_RUNS_TRIALS = frozenset({"run", "submit", "demo", "experiment", "watch-performance", "unknown"})
+_RUNS_TRIALS = frozenset(
+    {"run", "submit", "demo", "experiment", "tune", "watch-performance", "unknown"}
+)
 """What a driver does that may bring results; unknown in the moment in which it takes the lock."""
 
 

@@ -38,13 +38,18 @@ def parse_parameters(texts: Iterable[str] | None) -> dict[str, str]:
     """Return the parameters that --set gave.
 
     Raises:
-        UsageError: one is not NAME=VALUE.
+        UsageError: one is not NAME=VALUE, or a name is given twice.
     """
-    found = {}
+    found: dict[str, str] = {}
     for text in texts or ():
         name, separator, value = text.partition("=")
         if not separator or not name.strip():
             raise UsageError(f"--set {text!r} is not NAME=VALUE", hint="for example --set seed=2")
+        if name.strip() in found:
+            raise UsageError(
+                f"--set: {name.strip()} is given twice",
+                hint="give one value; a campaign file can vary it, in [matrix.parameters]",
+            )
         found[name.strip()] = value
     return found
 

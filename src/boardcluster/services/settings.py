@@ -103,11 +103,11 @@ _OF_JOBS = re.compile(
 daemons and jobs have them then."""
 
 _SIZE = re.compile(r"[\d.]+\s*([KMGT]i?)?B")
-_HADOOP_SIZE = re.compile(r"(\d+)\s*([kmgt])", re.IGNORECASE)
-"""A size as Hadoop writes one: ``128m``."""
+_ENGINE_SIZE = re.compile(r"(\d+)\s*([kmgt])", re.IGNORECASE)
+"""A size as the engines write one, ``128m``; Spark reads none with a blank in it."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?\s*[A-Za-z]*")
 _WHOLE = re.compile(r"-?\d+")
-_TIME = re.compile(r"\d+\s*(ns|us|ms|s|m|min|h|d)")
+_TIME = re.compile(r"(\d+)\s*(ns|us|ms|s|m|min|h|d)")
 _SIZE_WORDS = (
     *("size", "bytes", "memory", "-mb", ".mb", "buffer", "limit", "threshold", "reserved"),
     "bandwidth",
@@ -237,18 +237,23 @@ def _value(key: str, value: Any, default: str) -> str:
 
 def _number_text(key: str, text: str, default: str) -> str:
     """Return a size in the unit of its property; refuse a number that the property cannot be."""
+    if key.startswith(_SPARK_PREFIXES):  # a variable of any program's, which reads it as it is
+        return text
     plain = key.removeprefix(_SPARK_HADOOP)
     of_hadoop = not plain.startswith("spark.")
     is_size = any(word in plain.lower() for word in _SIZE_WORDS)
-    if of_hadoop and is_size and (found := _HADOOP_SIZE.fullmatch(text)):
-        text = f"{found[1]} {found[2].upper()}iB"
+    if is_size and (found := _ENGINE_SIZE.fullmatch(text)):
+        text = f"{found[1]} {found[2].upper()}iB" if of_hadoop else f"{found[1]}{found[2]}"
     if _SIZE.fullmatch(text):
         if _WHOLE.fullmatch(default) and not (is_size and of_hadoop):
             allowed = f"a number without unit, as its default {default}"
             raise refusal(f"{shown(text)} is not a value of {key}", allowed=allowed)
         text = _size(key, text) if is_size else text
-    is_time = any(word in plain.lower() for word in _TIME_WORDS) and _TIME.fullmatch(text)
-    if _WHOLE.fullmatch(default) and not (_WHOLE.fullmatch(text) or is_time):
+    named_time = any(word in plain.lower() for word in _TIME_WORDS)
+    if time := _TIME.fullmatch(text) if named_time else None:
+        # The engines read no blank before the unit, and Hadoop no "min".
+        text = time[1] + ("m" if of_hadoop and time[2] == "min" else time[2])
+    if _WHOLE.fullmatch(default) and not (_WHOLE.fullmatch(text) or time):
         raise refusal(
             f"{shown(text)} is not a value of {key}",
             allowed=f"a whole number, as its default {default}"
@@ -335,7 +340,8 @@ def settings_of_submission(texts: Iterable[str]) -> dict[str, str]:
     """Read ``--setting KEY=VALUE``; the cluster is up, so only what its jobs read can be set.
 
     Raises:
-        UsageError: it is no such text, a daemon reads the property, or ``check_setting`` refuses.
+        UsageError: it is no such text, a daemon reads the property, it is given twice, or
+            ``check_setting`` refuses.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -344,6 +350,11 @@ def settings_of_submission(texts: Iterable[str]) -> dict[str, str]:
             raise UsageError(
                 f"--setting {text!r} is not KEY=VALUE",
                 hint="for example --setting spark.executor.cores=2",
+            )
+        if key in found:
+            raise UsageError(
+                f"--setting: {key} is given twice",
+                hint="give one value; a campaign file can vary it, in [matrix.settings]",
             )
         found[key] = _for_jobs(key, value, f"--setting {text}")
     return found

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from boardcluster.errors import UsageError
 from boardcluster.factors import settings_words
 from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, NodeSpec, Role
+from boardcluster.units import format_count
 
 __all__ = ["ClusterVariant", "apply_variant", "storage_name", "variant_words"]
 
@@ -40,9 +41,8 @@ def apply_variant(spec: ClusterSpec, variant: ClusterVariant) -> ClusterSpec:
     available = _available(spec, variant.master)
     if not 1 <= variant.workers <= len(available):
         raise UsageError(
-            f"{variant.workers} workers with the master {variant.master}; the cluster {spec.name} "
-            "has "
-            f"{len(available)} workers for that",
+            f"{format_count(variant.workers, 'worker')} with the master {variant.master}; the "
+            f"cluster {spec.name} has {format_count(len(available), 'worker')} for that",
             hint="change `workers` in the campaign, or add workers to cluster.toml",
         )
     chosen = available[: variant.workers]

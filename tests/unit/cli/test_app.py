@@ -93,6 +93,39 @@ def test_ctrl_c_says_that_all_was_ended_only_if_so(
     )
 
 
+def test_a_terminal_that_was_closed_does_not_stop_the_cleaning_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A shell that ends sends SIGHUP twice, and then nothing can be written any more."""
+
+    class Closed:
+        def write(self, _: str) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    program = sys.modules[Stopped.__module__]
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests were started with
+    with pytest.raises(Stopped):
+        program._on_signal(signal.SIGHUP, None)
+    monkeypatch.setattr(sys, "stderr", Closed())
+    os.kill(os.getpid(), signal.SIGHUP)
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_nohup_keeps_a_command_from_ending_with_its_terminal(
+    ignored: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    program = sys.modules[Stopped.__module__]
+    monkeypatch.setattr(program, "app", lambda **_: os.kill(os.getpid(), signal.SIGHUP))
+    if ignored:
+        main([])
+        return
+    with pytest.raises(Stopped) as stopped:
+        main([])
+    assert stopped.value.code == 143
+    assert "stopped" in capsys.readouterr().err
+
+
 def test_an_error_also_says_what_is_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -192,6 +192,14 @@ def test_a_subnet_that_is_none_is_refused_before_any_board_is_reached(desk: Desk
     assert desk.spec().network.subnet == "192.168.1.0/24"
 
 
+def test_an_engine_pair_that_there_is_not_is_refused_before_any_board_is_reached(
+    desk: Desk,
+) -> None:
+    with pytest.raises(UsageError, match="unknown engine pair 'hadoop-9'"):
+        desk("init", "--hosts", "pi@pi0,pi@pi1", "--yes", "--engines", "hadoop-9")
+    assert (desk.users, desk.trusted) == (set(), [])
+
+
 def test_any_board_can_be_the_master(desk: Desk) -> None:
     desk("init", "--hosts", "pi@pi0,pi@pi1", "--yes", "--master", "pi@pi1")
 
@@ -292,7 +300,7 @@ def test_keys_that_are_known_are_not_shown_again(desk: Desk) -> None:
 
     ran = desk("init", "--hosts", ",".join(HOSTS))
 
-    assert "host keys" not in ran.stdout
+    assert "host keys" not in ran.output
     assert desk.trusted == HOSTS
 
 
@@ -301,9 +309,9 @@ def test_new_keys_are_shown_and_only_those_learned(desk: Desk) -> None:
 
     ran = desk("init", "--hosts", ",".join(HOSTS), "--yes")
 
-    assert "SHA256:of-pi1" in ran.stdout
-    assert "SHA256:of-pi0" not in ran.stdout
-    assert "ssh-keygen -lf" in ran.stdout  # how they are compared
+    assert "SHA256:of-pi1" in ran.stderr
+    assert "SHA256:of-pi0" not in ran.output
+    assert "ssh-keygen -lf" in ran.stderr  # how they are compared
     assert desk.trusted == HOSTS
 
 
@@ -400,8 +408,14 @@ def test_a_board_with_a_new_key_is_not_brought_up_unseen(declared: Desk) -> None
     assert declared.done == []
 
     ran = declared("up", "--yes")
-    assert "SHA256:of-pi1" in ran.stdout
+    assert "SHA256:of-pi1" in ran.stderr
     assert declared.done == ["up"]
+
+
+def test_new_keys_do_not_stand_in_a_json_document(declared: Desk) -> None:
+    declared.trusted = ["pi@pi0"]
+
+    assert json.loads(declared("up", "--dry-run", "--json", "--yes").stdout) == []
 
 
 def test_a_dry_run_shows_each_change_and_brings_nothing_up(declared: Desk) -> None:

@@ -374,6 +374,8 @@ def test_a_meter_that_only_counts_gives_the_power_since_it_was_read_before() -> 
         (("--here", "--at-once"), "--here probes only this machine"),
         (("--here", "--save-board", "."), "is a folder"),
         (("--show", "--save-board", "x.toml"), "measured now"),
+        (("--show", "--paper"), "--paper cannot be used with --show"),
+        (("--show", "--here", "--skip-missing"), "--here, --skip-missing cannot be used"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

@@ -221,6 +221,23 @@ def test_a_parameter_without_name_or_value_is_refused(text: str, up: Desk) -> No
     assert "--set seed=2" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [
+        ("--set", ["maps=2", "maps=4"]),
+        ("--setting", ["dfs.blocksize=1MiB", "dfs.blocksize=2MiB"]),
+    ],
+)
+def test_a_second_value_is_refused_instead_of_the_first_ignored(
+    option: str, given: list[str], up: Desk
+) -> None:
+    with pytest.raises(UsageError, match="is given twice") as caught:
+        up("run", "pi", *(word for text in given for word in (option, text)))
+
+    assert "a campaign file" in caught.value.hint
+    assert up.calls == []
+
+
 @pytest.mark.parametrize("option", ["--resume", "--retry-failed", "--new"])
 def test_options_of_campaign_files_are_refused_for_a_workload(option: str, up: Desk) -> None:
     with pytest.raises(UsageError, match=f"{option} cannot be used with a workload"):
@@ -521,11 +538,14 @@ def test_continue_runs_failed_trials_again_only_if_asked(desk: Desk, small: str)
 
 
 def test_continue_with_a_selection_ends_when_that_is_done(desk: Desk, small: str) -> None:
+    words = ("--continue", "--only", "workload=teragen")
     for runs in (2, 0):
         desk.ran.clear()
-        assert desk("run", small, "--continue", "--only", "workload=teragen").exit_code == 0
-        assert len(desk.ran) == runs
+        ran = desk("run", small, *words)
+        assert (ran.exit_code, len(desk.ran)) == (0, runs)
     assert len(desk.campaigns()) == 1
+    for shown in (ran, desk("run", small, *words, "--dry-run")):
+        assert "nothing that --only selects is left to run of campaign" in shown.stdout
 
 
 def test_continue_begins_anew_only_after_an_edit_of_a_finished_file(desk: Desk, small: str) -> None:
@@ -739,7 +759,7 @@ def test_what_a_killed_driver_left_and_does_not_end_takes_the_cluster_down(
     assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
 
 
-@pytest.mark.parametrize(("answer", "runs"), [("y\n", 4), ("\n", 4), ("n\n", 0)])
+@pytest.mark.parametrize(("answer", "runs"), [("y\n", 4), ("\n", 4), ("n\n", 0), ("", 0)])
 def test_on_a_terminal_a_campaign_asks_before_it_starts(
     answer: str, runs: int, desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,12 @@ def test_a_kill_loses_at_most_the_run_under_way(
     monkeypatch.setattr("boardcluster.campaign.driver.run_trial", calm)
     with pytest.raises(UsageError, match="is not finished"):
         tuned(*SMALL, *budget)
+    if after:
+        shown = tuned.json(*SMALL, "--continue", "--dry-run")
+        assert shown["request"]["budget_seconds"] == 19 * 60, "as it was begun, not an hour"
+        [stopped] = read_records(tuned.home)
+        left = 19 * 60 - stopped.spent_seconds - shown["proof_seconds"] - shown["run_seconds"]
+        assert shown["runs"] == max(0, int(left / shown["run_seconds"]))
     done = tuned(*SMALL, *budget, "--continue")
     assert done.exit_code == 0
     states = [row.attempt.state for row in all_attempts(tuned) if row.attempt]
@@ -401,6 +407,7 @@ def test_a_finished_tuning_is_shown_again_though_its_profile_is_there(
     ran = len(tuned.ran)
     again = tuned(*words, "--continue")
     assert (again.exit_code, again.stdout, len(tuned.ran)) == (0, done.stdout, ran)
+    assert tuned(*words, "--continue", "--dry-run").exit_code == 0
     shown = tuned.json(*words, "--continue")["tuning"]["result"]
     assert f"{shown['ratio']:.2f} times the time of default" in done.stdout
     assert shown["verdict"] == "lower"
@@ -437,6 +444,9 @@ def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_p
         with pytest.raises((UsageError, SpecError)) as caught:
             tuned("tune", *words)
         assert expected in caught.value.message, words
+        if "--out" in words:
+            with pytest.raises(UsageError, match=re.escape(expected)):
+                tuned("tune", *words, "--dry-run")
     assert tuned("tune", "wordcount", "--objective", "speed").exit_code == 2
     assert tuned.ran == []
     cluster = bc.open(home=tuned.home, cache=tmp_path / "cache")
@@ -445,10 +455,13 @@ def test_what_cannot_be_tuned_is_refused_before_anything_runs(tuned: Desk, tmp_p
             cluster.tune("wordcount", **given)
 
 
-def test_without_optuna_the_extra_is_named(tuned: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_without_optuna_the_extra_is_named(
+    more: tuple[str, ...], tuned: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(UsageError, match="Optuna") as caught:
-        tuned(*SMALL)
+        tuned(*SMALL, *more)
     assert "boardcluster[tune]" in caught.value.hint
 
 

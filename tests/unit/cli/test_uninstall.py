@@ -84,7 +84,7 @@ def test_a_person_is_asked_about_exactly_what_would_go(
 
     ran = desk(*words, text="y\n")
 
-    assert f"Remove what was installed {question}" in ran.stdout
+    assert f"Remove what was installed {question}" in ran.stderr
     assert desk.done[:2] == ["down", "take back"]
 
 

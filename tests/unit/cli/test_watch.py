@@ -246,15 +246,16 @@ def test_the_newest_campaign_is_followed_also_one_that_is_planned_meanwhile(
     assert shown.index("1 of 1 done") < shown.index("0 of 3 done")
 
 
+@pytest.mark.parametrize("doing", ["demo", "tune"])
 def test_a_driver_that_has_not_planned_anything_yet_is_waited_for(
-    lab: Lab, capsys: pytest.CaptureFixture[str]
+    doing: str, lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lab.start_driver("demo")
+    lab.start_driver(doing)
 
     lab.watch(lambda: None, lambda: lab.plan("c1", 1), lab.driver.close)
 
     shown = capsys.readouterr().out
-    assert shown.count("`boardcluster demo` is running") == 1
+    assert shown.count(f"`boardcluster {doing}` is running") == 1
     assert "0 of 1 done" in shown
 
 
@@ -291,6 +292,23 @@ def test_what_a_killed_single_command_left_cannot_be_resumed(lab: Lab) -> None:
 
     assert "nothing is running: 1 of 2 unfinished" in ran.stdout
     assert "--resume" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("small", "resume with `boardcluster run FILE --resume`"),
+        ("watch-night", "the command that began it continues it"),
+    ],
+)
+def test_an_invalid_run_is_left_for_what_continues_the_campaign(
+    title: str, words: str, lab: Lab
+) -> None:
+    lab.plan("c1", 2, title=title)
+    lab.end(lab.begin("c1-0"))
+    lab.end(lab.begin("c1-1", 60.0), None, state=AttemptState.INVALID)
+
+    assert f"nothing is running: 1 left; {words}" in lab("--watch").stdout
 
 
 def test_watching_writes_nothing(lab: Lab) -> None:

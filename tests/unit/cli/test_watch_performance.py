@@ -150,6 +150,28 @@ def test_a_run_that_is_always_invalid_does_not_hold_the_next_round_up(
     assert len(watch(desk, file)["watch"]["rounds"]) == 3
 
 
+def test_a_repeat_that_failed_does_not_hold_the_next_round_up(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed run is the result of its trial, also where a disturbed one came before it."""
+    ends = [disturbed(), bad()]
+    monkeypatch.setattr("boardcluster.campaign.driver.time.sleep", lambda _: None)
+    with monkeypatch.context() as unlucky:
+        unlucky.setattr("boardcluster.campaign.driver.run_trial", lambda *_, **__: ends.pop(0))
+        with pytest.raises(RunError):
+            watch(desk, file)
+    assert ends == []
+    assert len(watch(desk, file)["watch"]["rounds"]) == 2
+
+
+def test_after_a_loss_the_same_command_goes_on(desk: Desk, file: Path) -> None:
+    """Not ``run FILE --resume``, which knows nothing of rounds."""
+    desk.ends["wordcount"] = bad(AttemptState.INVALID, lost="node worker2")
+    with pytest.raises(ClusterError, match="lost during campaign") as caught:
+        watch(desk, file)
+    assert caught.value.hint.endswith(", then run the command again")
+
+
 def test_an_edited_file_does_not_go_on_with_the_same_chart(desk: Desk, file: Path) -> None:
     take(desk, file, 20.0)
     file.write_text(file.read_text().replace("1 MB", "2 MB"))
@@ -470,6 +492,19 @@ def test_an_interrupted_bisection_goes_on(desk: Desk, file: Path) -> None:
     found = watch(desk, file, "--bisect", "cluster", both)
     assert [row["key"] for row in found["found"]] == [SLOW]
     assert len(desk.ran) == 6 * len(found["steps"]) + 1
+
+
+def test_a_bisection_on_an_edited_cluster_says_how_it_goes_on(desk: Desk, file: Path) -> None:
+    desk.ends["wordcount"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        python(desk).bisect(file, "cluster", f"{SLOW}=9000")
+    declared = desk.home / "cluster.toml"
+    declared.write_text(f'{declared.read_text()}\n[settings]\n"dfs.namenode.handler.count" = 7\n')
+    with pytest.raises(UsageError, match="is not finished") as caught:
+        watch(desk, file, "--bisect", "cluster", f"{SLOW}=9000")
+    assert caught.value.hint == (
+        "restore what was edited and run the command again, or start a new one with --new"
+    )
 
 
 def test_a_step_that_cannot_tell_is_measured_again(desk: Desk, file: Path) -> None:

@@ -97,6 +97,11 @@ def test_no_more_workers_than_there_are(
         assert "cluster.toml" in caught.value.hint
 
 
+def test_a_single_worker_is_one(make_spec: MakeSpec) -> None:
+    with pytest.raises(UsageError, match=r"^1 worker with the master .* has 0 workers for that"):
+        apply_variant(make_spec(combined=True, workers=1), form(1, SEPARATE))
+
+
 def test_each_set_of_data_nodes_has_its_own_storage(make_spec: MakeSpec) -> None:
     spec = make_spec()
     places = [
