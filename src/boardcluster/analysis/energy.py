@@ -406,14 +406,16 @@ def _waits(seconds: Array, rises: Array) -> tuple[Array, npt.NDArray[np.intp]]:
     """Return for each rise how long the count had stood still, and the reading since when.
 
     What came into it during all that time shows at once. Of the first rise that is not known: it is
-    taken to have waited as long as any.
+    taken to have waited as long as any. Times that are whole seconds may be the same twice.
     """
     moves = np.flatnonzero(rises)
     since = np.zeros(len(rises), dtype=np.intp)
+    if not len(moves):
+        return np.ones(len(rises)), since
     since[moves[1:]] = moves[:-1] + 1
-    waits = np.maximum(seconds[1:] - seconds[since], 1e-9)
-    if len(moves):
-        waits[moves[0]] = np.max(waits[moves])
+    usual_seconds = float(seconds[-1] - seconds[0]) / len(rises)
+    waits = np.maximum(seconds[1:] - seconds[since], max(1e-9, usual_seconds / 2))
+    waits[moves[0]] = np.max(waits[moves])
     return waits, since
 
 

@@ -285,6 +285,15 @@ def test_a_coarse_count_without_power_tells_nothing(last: float, reason: str) ->
     assert not found.counted
 
 
+def test_two_counts_of_one_second_are_no_jump() -> None:
+    """A logger that writes whole seconds has two lines of some of them, and none of others."""
+    at = [10.0 if second == 11 else second for second in each(-1, 61)]
+    found = over(trace(at, counted=[12 * second for second in each(-1, 61)]))
+    assert found.energy_joules == pytest.approx(720)
+    assert found.most_watts is not None
+    assert found.most_watts <= 24
+
+
 def test_a_count_alone_is_enough_for_a_short_run() -> None:
     found = over(trace(each(-1, 5), counted=[12.0 * second for second in each(9, 15)]), ended=4.0)
     assert found.energy_joules == pytest.approx(48)
