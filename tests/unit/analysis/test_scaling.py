@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from tests.builders import make_fingerprint
@@ -288,7 +289,7 @@ def test_boards_and_media_of_twins_are_kept_apart() -> None:
     assert all(row.differences == () for row in found), "only the number of nodes differs"
 
 
-def on_media(*media: str) -> dict[str, object]:
+def on_media(*media: str) -> dict[str, Any]:
     """On as many boards as media, after a master."""
     lines = (
         "pi0: RPi 5B, sd SD128",
