@@ -463,7 +463,7 @@ class Processes:
         self._programs = {key: name for key, _, name in seen}
         self._count(now, names)
         self._before = now
-        row = (
+        row: dict[str, Any] = (
             {"foreign_cpu_seconds": self._ticks["foreign"]}
             if self._machine
             else {

@@ -59,6 +59,7 @@ class FakeWorkload:
     name: str = "fake"
     engines: tuple[Engine, ...] = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind: InputKind = InputKind.ROWS
+    reads_input: bool = True
     workers_least: int = 1
     predicted_instead: str = ""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)

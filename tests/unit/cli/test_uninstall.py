@@ -151,7 +151,7 @@ def test_a_person_is_not_asked_about_boards_that_are_gone(desk: Desk) -> None:
 
     ran = desk("--without", "worker1", text="n\n")
 
-    assert "on master, worker2, and everything in HDFS? [y/N]" in ran.stdout
+    assert "on master, worker2, and everything in HDFS? [y/N]" in ran.stderr
 
 
 @pytest.mark.parametrize("words", [["--yes"], ["--dry-run"], []])

@@ -494,19 +494,6 @@ def test_an_interrupted_bisection_goes_on(desk: Desk, file: Path) -> None:
     assert len(desk.ran) == 6 * len(found["steps"]) + 1
 
 
-def test_a_bisection_on_an_edited_cluster_says_how_it_goes_on(desk: Desk, file: Path) -> None:
-    desk.ends["wordcount"] = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
-        python(desk).bisect(file, "cluster", f"{SLOW}=9000")
-    declared = desk.home / "cluster.toml"
-    declared.write_text(f'{declared.read_text()}\n[settings]\n"dfs.namenode.handler.count" = 7\n')
-    with pytest.raises(UsageError, match="is not finished") as caught:
-        watch(desk, file, "--bisect", "cluster", f"{SLOW}=9000")
-    assert caught.value.hint == (
-        "restore what was edited and run the command again, or start a new one with --new"
-    )
-
-
 def test_a_step_that_cannot_tell_is_measured_again(desk: Desk, file: Path) -> None:
     loud = iter([20.0, 21.0, 90.0, 62.0, 61.0, 60.0] + [20.0, 61.0, 21.0, 62.0, 20.5, 63.0] * 9)
 

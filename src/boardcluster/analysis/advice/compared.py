@@ -84,7 +84,7 @@ def pairs_by(cells: Sequence[Cell], field: str, compared: Compared) -> Iterator[
     ]
     known = [compared.get(pair_key(slower, faster)) for faster, slower in pairs]
     # The largest of them is advised on: of many, one is large by chance.
-    own = iter(
+    apart = iter(
         family(
             [
                 ratio_of_cells(slower, faster)
@@ -98,6 +98,6 @@ def pairs_by(cells: Sequence[Cell], field: str, compared: Compared) -> Iterator[
         yield Pair(
             slower=slower,
             faster=faster,
-            ratio=next(own) if ratio is None else ratio,
+            ratio=next(apart) if ratio is None else ratio,
             differences=tuple(row for row in found if row not in _FOLLOWS),
         )
