@@ -100,9 +100,10 @@ class Design:
                 hint='add --until, for example --until "3 %"',
             )
         if designed.precision is not None and designed.repetitions_max < least:
+            each = f" ({least // designed.starts} in each of {designed.starts} starts)"
             raise UsageError(
                 f"at most {designed.repetitions_max} runs of each cell, but {least} are planned "
-                f"first ({least // designed.starts} in each of {designed.starts} starts)",
+                f"first{each if designed.starts > 1 else ''}",
                 hint="allow more with --at-most, or plan fewer",
             )
         return designed

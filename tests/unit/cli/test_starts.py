@@ -284,7 +284,8 @@ def test_a_campaign_continues_as_it_was_begun(desk: Desk, pair: Callable[..., st
         (("--until", "3"), '--until: "3" is not valid; allowed: a percentage'),
         (("--until", "0 %"), "allowed: a percentage"),
         (("--at-most", "9"), "has no effect without a precision"),
-        (("--until", "3 %", "--at-most", "2"), "at most 2 runs of each cell, but 3 are planned"),
+        (("--until", "3 %", "--at-most", "2"), "but 3 are planned first\n"),
+        (("--until", "3 %", "--at-most", "2", "--starts", "3"), "first (3 in each of 3 starts)\n"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: tuple[str, ...], message: str, desk: Desk) -> None:
