@@ -87,17 +87,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
     jobs = []
     for number, name in enumerate(names, start=1):
         workload = load_workload(name)
-        if trial.engine not in workload.engines:
-            raise UsageError(
-                f"{name} does not run on {trial.engine}",
-                hint=f"its engines: {', '.join(workload.engines)}",
-            )
-        if not trial.engine.on_yarn and trial.concurrency > 1:
-            raise UsageError(
-                f"{trial.workload}: jobs of {trial.engine.own_name} share memory and ports, so "
-                "they cannot run at once",
-                hint="set concurrency = 1, or leave the mix out",
-            )
+        _check_engine(trial, workload)
         check_spark_fits(profile, trial.engine)
         prefix = f"{name}."
         given = {
@@ -137,6 +127,20 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         label = name if len(names) == 1 else f"{number}-{name}"
         jobs.append(TrialJob(label=label, workload=workload, spec=job_spec, sizing=sizing))
     return tuple(jobs)
+
+
+def _check_engine(trial: Trial, workload: Workload) -> None:
+    if trial.engine not in workload.engines:
+        raise UsageError(
+            f"{workload.name} does not run on {trial.engine}",
+            hint=f"its engines: {', '.join(workload.engines)}",
+        )
+    if not trial.engine.on_yarn and trial.concurrency > 1:
+        raise UsageError(
+            f"{trial.workload}: jobs of {trial.engine.own_name} share memory and ports, so they "
+            "cannot run at once",
+            hint="set concurrency = 1, or leave the mix out",
+        )
 
 
 def check_spark_fits(profile: Profile, engine: Engine) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from boardcluster.capabilities import Capabilities, Network
 from boardcluster.doctor.facts import MASTER_NOT_ASKED, Facts
-from boardcluster.remote.nodefacts import LOG_LINES_MOST
+from boardcluster.remote import nodefacts
 from boardcluster.units import format_count
 
 __all__ = [
@@ -86,7 +86,7 @@ def last_line(lines: Sequence[str]) -> str:
 
     A board passes on no more than so many of each kind.
     """
-    least = "at least " if len(lines) >= LOG_LINES_MOST else ""
+    least = "at least " if len(lines) >= nodefacts.LOG_LINES_MOST else ""
     count = format_count(len(lines), "line")
     return f"{least}{count} in the kernel's log, the last: {lines[-1].strip()}"
 
