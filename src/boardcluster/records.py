@@ -7,6 +7,7 @@ in every name (``_seconds``, ``_bytes``, ``_watts``). What is declared lives her
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -495,7 +496,7 @@ class DeclaredComparison:
     """Names of other factors and the levels of the cells that are compared; empty for all cells."""
 
 
-_NAMED_BY_COMMANDS = ("bisect-", "tune-", "watch-")
+_NAMED_BY_COMMANDS = re.compile(r"bisect-.+-\d+|tune-.+-(mapreduce|spark)|watch-.+")
 """How campaigns are called that `tune` and `watch-performance` make."""
 
 
@@ -546,7 +547,7 @@ class Campaign:
         What ``tune`` and ``watch-performance`` run has names of their own, and only they continue
         it; a single command is run again.
         """
-        return bool(self.name) and not self.name.startswith(_NAMED_BY_COMMANDS)
+        return bool(self.name) and not _NAMED_BY_COMMANDS.fullmatch(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,7 @@ _FROZEN_READINGS = 10
 _LOAD_CHANGE_SHARE = 0.25
 _FINE_SHARE = 0.01
 _MOVING_SHARE = 0.9
+_HOLE_FACTOR = 3.0
 _STEP_FACTOR = 10.0
 _STEP_FACTOR_ALONE = 100.0
 _DISAGREEMENT_SHARE = 0.1
@@ -275,6 +276,7 @@ IDLE_SECONDS = 10.0
 _IDLE_SHARE = 0.1
 """More of its cores' time in use, and a node is not idle: daemons alone take less."""
 
+_IDLE_STEP_SHARE = 0.1
 _IDLE_COVERED = 0.8
 _IDLE_READINGS = 5
 
@@ -308,11 +310,19 @@ def idle_power(
         return None, "it is not known whether the nodes were idle before the run"
     if (share := float(np.mean(busy[before]))) > _IDLE_SHARE:
         return None, f"{share:.0%} of the cores were busy before the run"
-    if not drawn and np.count_nonzero(np.diff(values)) < _MOVING_SHARE * (len(values) - 1):
-        return None, "its count of energy did not move with every reading before the run"
+    if not drawn and not _moves_enough(np.diff(values)):
+        return None, "its count of energy moves in steps that are too large for the time before"
     rise = float(np.trapezoid(values, seconds)) if drawn else float(values[-1] - values[0])
     watts = rise / float(seconds[-1] - seconds[0])
     return (watts, "") if watts >= 0 else (None, "its count of energy began again before the run")
+
+
+def _moves_enough(rises: Array) -> bool:
+    """Whether a count moved with nearly every reading, or in steps that are small for all of it."""
+    rising = rises[rises > 0]
+    if np.count_nonzero(rises) >= _MOVING_SHARE * len(rises):
+        return True
+    return bool(len(rising)) and float(np.min(rising)) <= _IDLE_STEP_SHARE * float(np.sum(rising))
 
 
 def _usable(trace: Trace, remarks: list[str], started: float, ended: float) -> Trace:
@@ -414,7 +424,11 @@ def _waits(seconds: Array, rises: Array) -> tuple[Array, npt.NDArray[np.intp]]:
         return np.ones(len(rises)), since
     since[moves[1:]] = moves[:-1] + 1
     usual_seconds = float(seconds[-1] - seconds[0]) / len(rises)
-    waits = np.maximum(seconds[1:] - seconds[since], max(1e-9, usual_seconds / 2))
+    # A count that was not read for some time moved somewhere in it, not when it was read again.
+    holes = np.diff(seconds) > _HOLE_FACTOR * usual_seconds
+    earliest = since.copy()
+    earliest[moves[1:]] -= holes[moves[:-1]]
+    waits = np.maximum(seconds[1:] - seconds[earliest], max(1e-9, usual_seconds / 2))
     waits[moves[0]] = np.max(waits[moves])
     return waits, since
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from boardcluster.records import Fingerprint
 from boardcluster.units import format_bytes_exact, format_rate_exact
 
-__all__ = ["OF_NODES", "differences", "differences_among", "setups_among"]
+__all__ = ["OF_NODES", "board_and_medium", "differences", "differences_among", "setups_among"]
 
 _Key = TypeVar("_Key", bound=Hashable)
+
+_MEDIA = re.compile(r"(?i)\b(?:nvme|ssd|microsd|sd|emmc|usb|hdd|ufs|disk|virtio)\b.*")
 
 _WORDS = {
     "config_sha256": "generated configuration",
@@ -82,6 +85,15 @@ def differences_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
     rows = list(fingerprints)
     lines = [line for other in rows[1:] for line in differences(rows[0], other)]
     return tuple(dict.fromkeys(lines))
+
+
+def board_and_medium(line: str) -> tuple[str, str]:
+    """Return what a line of ``Fingerprint.hardware`` says of a board and its medium; "" for none.
+
+    Its clock, its memory as the kernel counts it, and its link are not in it.
+    """
+    board, *parts = line.partition(": ")[2].split(", ")
+    return board, next((part for part in parts if _MEDIA.match(part)), "")
 
 
 def setups_among(

@@ -411,6 +411,7 @@ def _matched(
         by_names.setdefault((other.quantity, names), []).append(other)
     indices: dict[tuple[str, frozenset[str], frozenset[str]], dict[object, list[ResultPoint]]] = {}
     pairs = []
+    picked: dict[int, list[ResultPoint]] = {}
     for one in ones:
         own_names = frozenset(one.conditions) - frozenset(left)
         found: list[ResultPoint] = []
@@ -423,8 +424,16 @@ def _matched(
                 for other in group:
                     index.setdefault(_key(other, shared), []).append(other)
             found += index.get(_key(one, shared), [])
-        pairs += [(one, other) for other in _of_like_setup(one, _of_like_machine(one, found))]
-    return pairs
+        alike = _of_like_machine(one, found)
+        for other in alike:
+            picked.setdefault(id(other), []).append(one)
+        pairs += [(one, other) for other in _of_like_setup(one, alike)]
+    # Each must pick the other, so that it does not matter which side is named first.
+    return [
+        (one, other)
+        for one, other in pairs
+        if any(row is one for row in _of_like_setup(other, picked[id(other)]))
+    ]
 
 
 def _key(point: ResultPoint, names: frozenset[str]) -> tuple[Condition, ...]:

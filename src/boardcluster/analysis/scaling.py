@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from boardcluster.analysis.cells import Cell, Configuration
-from boardcluster.analysis.fingerprints import OF_NODES, differences_among
+from boardcluster.analysis.fingerprints import OF_NODES, board_and_medium, differences_among
 from boardcluster.analysis.inference import (
     ASSUMED_START_DEVIATION,
     Correction,
@@ -526,10 +526,10 @@ def scaling_among(scalings: Iterable[NodeScaling], cells: Iterable[Cell]) -> Nod
 
 def _of_like_boards(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Part cells where one of their boards, by its name, was another one or had another medium."""
-    found: list[tuple[dict[str, str], list[Cell]]] = []
+    found: list[tuple[dict[str, tuple[str, str]], list[Cell]]] = []
     for cell in cells:
         lines = (line for setup in cell.fingerprints[:1] for line in setup.hardware)
-        boards = {line.partition(": ")[0]: _hardware_of(line) for line in lines}
+        boards = {line.partition(": ")[0]: board_and_medium(line) for line in lines}
         for known, alike in found:
             if all(known.get(name, words) == words for name, words in boards.items()):
                 known.update(boards)

@@ -251,7 +251,8 @@ def _require_finished(
         # What was edited is refused by --resume.
         edited = "" if same else ", though the file or cluster.toml was edited since"
         restore = "" if same else "restore what was edited and "
-        again = "continue with --resume" if campaign.is_resumable else "run the command again"
+        goes_on = request.start is Start.CONTINUE
+        again = "run the command again" if goes_on else "continue with --resume"
         raise UsageError(
             f"campaign {campaign.id} of {name!r} is not finished: "
             f"{summary.ok} of {summary.planned} runs are ok{edited}",

@@ -114,7 +114,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             checksum=trial.checksum,
             parameters=check_parameters(workload, given),
             workers=len(spec.workers),
-            worker_memory_bytes=smallest.memory_bytes,
+            worker_memory_bytes=min(worker.memory_bytes for worker in spec.workers),
             worker_cores=min(worker.cores for worker in spec.workers),
             worker_roles=smallest.roles,
             block_bytes=int(hdfs.get("dfs.blocksize", 128 << 20)),

@@ -120,8 +120,8 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     """Return what ``run_tuning`` would do; changes nothing.
 
     Raises:
-        BoardclusterError: as ``run_tuning`` before its first run, but for an earlier tuning that is
-            in the way.
+        BoardclusterError: as ``run_tuning`` before its first run, but for an unfinished tuning that
+            is in the way of a new one.
     """
     require_optuna()
     declared = read_spec(home / "cluster.toml", meter_kinds=meter_facts())
@@ -130,16 +130,20 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
         took = _typical_seconds(store, planned, declared)
     request, spent_seconds = planned.request, 0.0
     latest = _latest_record(home, request) if order.start in _GOING_ON else None
+    if latest is None and order.start is Start.RESUME:
+        raise _nothing_to_resume()
     if latest is not None:
+        _refuse_changes(latest, order, request)
         own = order.budget_seconds is not None
         budget_seconds = request.budget_seconds if own else latest.budget_seconds
         request = replace(latest.request, budget_seconds=budget_seconds)
         planned, spent_seconds = replace(planned, request=request), latest.spent_seconds
-    if latest is None or latest.end is None:  # a finished one is only shown
+    finished = latest is not None and latest.end is not None  # which is only shown
+    if not finished:
         _check_out(order.out)
     pairs = None if took is None else proof_seconds(took, request.pairs)
     left = 0.0
-    if took is not None and pairs is not None:
+    if took is not None and pairs is not None and not finished:
         left = max(0.0, request.budget_seconds - spent_seconds - pairs - took)
         _refuse_small_budget(request.budget_seconds, took, request.pairs, go_on="")
     return TunePreview(
@@ -325,7 +329,7 @@ def _found_record(
     latest = _latest_record(home, request)
     unfinished = latest is not None and latest.end is None
     if order.start is Start.RESUME and latest is None:
-        raise UsageError("there is no such tuning to resume", hint="run it without --resume")
+        raise _nothing_to_resume()
     if (
         latest is None
         or order.start is Start.NEW
@@ -341,6 +345,16 @@ def _found_record(
             "far",
             hint="continue with --continue, or start a new one with --new",
         )
+    _refuse_changes(latest, order, request)
+    return latest
+
+
+def _nothing_to_resume() -> UsageError:
+    return UsageError("there is no such tuning to resume", hint="run it without --resume")
+
+
+def _refuse_changes(latest: TuningRecord, order: TuneOrder, request: TuningRequest) -> None:
+    """Refuse to go on with what was begun on another cluster, or with another seed or number."""
     if latest.end is None and latest.request.cluster_sha256 != request.cluster_sha256:
         program = ", the program" if request.is_program else ""
         raise UsageError(
@@ -357,7 +371,6 @@ def _found_record(
                 f"tuning {latest.request.id} was begun with --{name} {begun}, not {given}",
                 hint=f"leave --{name} out to go on, or start a new one with --new",
             )
-    return latest
 
 
 def _runs(tools: TuneTools, record: TuningRecord, cwd: Path) -> TuneRuns:

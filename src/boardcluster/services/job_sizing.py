@@ -11,7 +11,7 @@ output:
     reduces   = the least of workers, C and blocks
     executors = the least of workers, C and blocks; more, up to one per worker, where the input
                 would not fit into their heaps
-    cores     = C / executors, rounded up, at most the node's
+    cores     = C / executors, rounded up, at most the node's and what YARN grants
     brief     = whether a JVM works on less than 1 GB: the first compiler alone is faster then
 
 A job without a size gets reduces, executors and cores as if it had a block per core, and both
@@ -45,6 +45,9 @@ _MIB = 1 << 20
 _BLOCK_LEAST = 16 * _MIB
 _BLOCK_MOST = 128 * _MIB
 _BRIEF_BYTES = 1_000_000_000
+_MOST_CORES = "yarn.scheduler.maximum-allocation-vcores"
+_YARN_MOST_CORES = 4
+"""Hadoop's own value of it (yarn-default.xml)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +109,7 @@ def size_job(
         maps, each = blocks, max(block, size_bytes / reduces)
         if size_bytes and not reads_input:
             waves = -(-size_bytes // (cores * _BRIEF_BYTES))
-            maps = min(blocks, cores * waves)
+            maps = _set(profile, "mapreduce.job.maps") or min(blocks, cores * waves)
             each = size_bytes / maps
         rows["mapred-site"] = {
             "mapreduce.job.maps": str(maps),
@@ -116,7 +119,7 @@ def size_job(
         heap = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"]) * _MIB
         executors = min(workers, max(most, -(-size_bytes // heap)))
         executors = _set(profile, "spark.executor.instances") or executors
-        node_cores = min(worker.cores for worker in spec.workers)
+        node_cores = min(_granted_cores(profile), *(worker.cores for worker in spec.workers))
         rows["spark-defaults"] = {
             "spark.executor.instances": str(executors),
             "spark.executor.cores": str(min(node_cores, -(-cores // executors))),
@@ -129,6 +132,16 @@ def size_job(
         },
         brief=size_bytes > 0 and each < _BRIEF_BYTES,
     )
+
+
+def _granted_cores(profile: Profile) -> int:
+    """Return how many virtual cores YARN grants an executor at most; settings may lower it."""
+    node, yarn = "yarn.nodemanager.resource.cpu-vcores", profile.properties["yarn-site"]
+    largest = max(
+        (int(rows[node]) for rows in profile.per_node.values() if node in rows), default=0
+    )
+    said = (largest, *(int(yarn.get(key, 0)) for key in (node, _MOST_CORES)))
+    return min((number for number in said if number > 0), default=_YARN_MOST_CORES)
 
 
 def _set(profile: Profile, key: str) -> int:

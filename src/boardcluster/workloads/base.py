@@ -119,11 +119,11 @@ class JobSpec:
     workers: int
     """Number of workers."""
     worker_memory_bytes: int
-    """Declared memory of the smallest worker: the one with the least beside system and daemons."""
+    """Least declared memory of a worker."""
     worker_cores: int
     """Fewest declared cores of a worker."""
     worker_roles: frozenset[Role] = frozenset({Role.WORKER})
-    """Roles of the smallest worker, which may be the master, too."""
+    """Of the worker with the least memory beside system and daemons, which may be the master."""
     block_bytes: int = 128 << 20
     """Size of the blocks it writes; decides how its input is split."""
     variant: Variant = Variant.FAST

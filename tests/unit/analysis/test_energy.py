@@ -263,6 +263,17 @@ def test_steps_of_a_count_that_is_fine_for_a_long_run_are_no_jumps(
     assert alone.remarks == ()
 
 
+@pytest.mark.parametrize("back", [1605, 1607, 1609, 1610])
+def test_a_step_during_a_silence_is_no_jump(back: int) -> None:
+    """Where the step after it comes soon, it is not the energy of those few seconds."""
+    at = [second for second in each(-5, 20_005) if not 1000 < second < back]
+    counted = [3600.0 * math.floor(60 * (second + 70) / 3600) for second in at]
+    found = over(trace(at, [60 + 0.01 * (second % 3) for second in at], counted), ended=20_000.0)
+    assert found.counted
+    assert found.energy_joules == pytest.approx(60 * 20_000, abs=3600)
+    assert not [row for row in found.remarks if "jumped" in row]
+
+
 def test_of_a_count_that_is_not_used_nothing_is_said() -> None:
     at = each(0, 60)
     counted = [3600.0 * (second >= 5) for second in at]
@@ -753,7 +764,14 @@ def test_idle_power_of_a_mere_count_that_stands_still_is_not_known() -> None:
     for counted in ([7.0] * len(seconds), [3600.0 * (second > -5) for second in seconds]):
         watts, why = idle_power(trace(seconds, counted=counted), load=quiet(0.02))
         assert watts is None
-        assert "did not move with every reading" in why
+        assert "steps that are too large" in why
+
+
+def test_idle_power_of_a_count_in_small_steps_is_its_rise() -> None:
+    """A logger that counts joules ten times a second, at 3 W."""
+    seconds = each(-20, 5, 0.1)
+    counts = trace(seconds, counted=[math.floor(3 * (second + 20)) for second in seconds])
+    assert idle_power(counts, load=quiet(0.02))[0] == pytest.approx(3.0, rel=0.1)
 
 
 @pytest.mark.parametrize(

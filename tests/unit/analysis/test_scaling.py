@@ -318,6 +318,26 @@ def test_media_of_boards_are_kept_apart() -> None:
     assert sorted(by_size) == [[10, 70], [30, 60]]
 
 
+def test_boards_whose_kernel_counts_less_memory_scale_and_the_difference_is_named() -> None:
+    def lines(memory: str, count: int) -> tuple[str, ...]:
+        return tuple(f"pi{n}: RPi 5B, {memory} GiB, sd EVO" for n in range(count))
+
+    runs = [
+        result(
+            seconds,
+            workers=workers,
+            position=workers,
+            setup=make_fingerprint(
+                emulated=False, nodes=workers + 1, hardware=lines(memory, workers + 1)
+            ),
+        )
+        for seconds, workers, memory in ((90.0, 1, "7.87"), (50.0, 2, "7.86"))
+    ]
+    (scaling,) = node_scalings(summarise(runs))
+    assert [point.mean_seconds for point in scaling.points] == [90, 50]
+    assert scaling.differences
+
+
 def test_boards_of_several_kinds_scale() -> None:
     """What a further board is tells nothing apart."""
     runs = [

@@ -203,6 +203,8 @@ def test_a_kill_loses_at_most_the_run_under_way(
         [stopped] = read_records(tuned.home)
         left = 19 * 60 - stopped.spent_seconds - shown["proof_seconds"] - shown["run_seconds"]
         assert shown["runs"] == max(0, int(left / shown["run_seconds"]))
+        with pytest.raises(UsageError, match="was begun with --pairs"):
+            tuned(*SMALL, "--continue", "--pairs", "7", "--dry-run")
     done = tuned(*SMALL, *budget, "--continue")
     assert done.exit_code == 0
     states = [row.attempt.state for row in all_attempts(tuned) if row.attempt]

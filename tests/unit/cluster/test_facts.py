@@ -10,6 +10,7 @@ from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, RECORDINGS,
 
 from boardcluster.cluster.facts import package_manager, parse_facts
 from boardcluster.records import JavaHome, Link, Medium, NodeFacts, Sudo, Swap
+from boardcluster.remote.nodefacts import LOG_LINES_MOST, complaints
 from boardcluster.store import from_json, to_json
 
 FOLDER = "/var/lib/boardcluster"
@@ -355,6 +356,13 @@ def test_the_kernels_complaints() -> None:
     assert "uas_eh_abort_handler" in faults[0]
     assert facts_of(PI_5).kernel_faults == ()
     assert facts_of(PI_3).kernel_faults is None  # nobody may read it
+
+
+def test_many_complaints_of_one_kind_hide_no_other() -> None:
+    card = [f"blk_update_request: I/O error, dev mmcblk0, sector {n}" for n in range(100)]
+    image = ["blk_update_request: I/O error, dev loop0, sector 1"] * 100
+    found = complaints("\n".join(["Out of memory: Killed process 7", *card, *image]))
+    assert found == ["Out of memory: Killed process 7", *card[-LOG_LINES_MOST:]]
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,26 @@ def test_the_rest_goes_by_what_was_set(boards: ClusterSpec, emulated: ClusterSpe
     assert small.properties["mapred-site"]["mapreduce.job.maps"] == "108"
 
 
+@pytest.mark.parametrize(
+    "lowered",
+    ["yarn.scheduler.maximum-allocation-vcores", "yarn.nodemanager.resource.cpu-vcores"],
+)
+def test_an_executor_asks_for_no_more_cores_than_yarn_was_set_to_grant(
+    lowered: str, boards: ClusterSpec
+) -> None:
+    profile = with_settings(build_profile("default", boards), {lowered: "2"}, boards)
+    job = size_job(boards, profile, Engine.SPARK, size_bytes=256 * MB)
+    assert job is not None
+    assert job.properties["spark-defaults"]["spark.executor.cores"] == "2"
+
+
+def test_the_compiler_goes_by_the_maps_that_were_set(boards: ClusterSpec) -> None:
+    profile = with_settings(build_profile("default", boards), {"mapreduce.job.maps": "1"}, boards)
+    job = size_job(boards, profile, Engine.MAPREDUCE, size_bytes=3 * GB, reads_input=False)
+    assert job is not None
+    assert not job.brief
+
+
 def test_a_heap_that_was_set_counts_in_its_own_unit(emulated: ClusterSpec) -> None:
     spec = replace(emulated, engines=pair_ids()[0])
     profile = with_settings(build_profile("default", spec), {"spark.executor.memory": "1g"}, spec)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from boardcluster.analysis.cells import Cell, security_of, settings
-from boardcluster.analysis.fingerprints import OF_NODES
+from boardcluster.analysis.fingerprints import OF_NODES, board_and_medium
 from boardcluster.analysis.twins import node_words
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable, levels, setting_words
 from boardcluster.records import Fingerprint
@@ -53,7 +53,6 @@ MOST_SERIES = 8
 
 _PATTERNS = 8
 _TWIN = re.compile(r"(?P<count>\d+) x (?P<board>.*?)(?: with (?P<parts>.*))?")
-_MEDIA = re.compile(r"(?i)\b(?:nvme|ssd|microsd|sd|emmc|usb|hdd|ufs|disk|virtio)\b.*")
 _OWN = "own"
 
 
@@ -74,16 +73,13 @@ def _joined(found: Iterable[Iterable[str]]) -> str:
 def _boards(fingerprint: Fingerprint) -> list[str]:
     if fingerprint.twin:
         return [found["board"] for found in _twins(fingerprint)]
-    return [_described(line)[0] for line in fingerprint.hardware]
+    return [board_and_medium(line)[0] for line in fingerprint.hardware]
 
 
 def _media(fingerprint: Fingerprint) -> list[str]:
     if fingerprint.twin:
         return [(found["parts"] or "").partition(",")[0] for found in _twins(fingerprint)]
-    return [
-        next((part for part in _described(line)[1:] if _MEDIA.match(part)), "")
-        for line in fingerprint.hardware
-    ]
+    return [board_and_medium(line)[1] for line in fingerprint.hardware]
 
 
 def _twins(fingerprint: Fingerprint) -> Iterator[re.Match[str]]:
@@ -91,11 +87,6 @@ def _twins(fingerprint: Fingerprint) -> Iterator[re.Match[str]]:
         found = _TWIN.fullmatch(text)
         if found:
             yield found
-
-
-def _described(line: str) -> list[str]:
-    """The parts of a board's line without its name."""
-    return line.partition(": ")[2].split(", ")
 
 
 def _others(cell: Cell) -> str:
