@@ -24,6 +24,7 @@ __all__ = [
     "BASELINE_LEAST",
     "EXCLUDING_SHARE",
     "MANY_YEARS",
+    "QUOTA_CORES_LEAST",
     "SMALLEST_EFFECT_SHARE",
     "Attempt",
     "AttemptState",
@@ -254,6 +255,10 @@ class TwinSpec:
     dilation: float | None = None
     """By how much everything is slower than on the boards; at least 1. None takes the least that
     leaves this machine idle headroom."""
+
+
+QUOTA_CORES_LEAST = 0.01
+"""Of a core of this machine: the kernel can hold no group to less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

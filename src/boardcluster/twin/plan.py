@@ -12,19 +12,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import ClusterSpec, DiskLimits, NodeLimits, NodeSpec, NodeTwin
+from boardcluster.records import (
+    QUOTA_CORES_LEAST,
+    ClusterSpec,
+    DiskLimits,
+    NodeLimits,
+    NodeSpec,
+    NodeTwin,
+)
 from boardcluster.spec.checks import DISK_BYTES_MIN, MEMORY_BYTES_MIN
 from boardcluster.twin.heat import heat_models
 from boardcluster.twin.setpoints import DiskSetPoints, NodeSetPoints, set_points
 from boardcluster.units import MIB, format_bytes, format_count
 
-__all__ = ["IDLE_HEADROOM", "LEAST_CORES", "Host", "TwinPlan", "plan_limits"]
+__all__ = ["IDLE_HEADROOM", "Host", "TwinPlan", "plan_limits"]
 
 IDLE_HEADROOM = 0.25
 """Share of this machine's cores that the nodes leave idle when all of them are busy."""
-
-LEAST_CORES = 0.01
-"""Of a core of this machine: the kernel can hold no group to less."""
 
 _STEP = 10
 """Dilations are rounded up to tenths."""
@@ -123,16 +127,16 @@ def _too_small(spec: ClusterSpec, limits: Sequence[NodeLimits], dilation: float)
     rows = []
     for node, own in zip(spec.nodes, limits, strict=True):
         per_core = own.cpu_cores / own.board_cores
-        if per_core >= LEAST_CORES:
+        if per_core >= QUOTA_CORES_LEAST:
             continue
         board = node.twin.board if node.twin else node.name
-        most = math.floor(per_core * dilation / LEAST_CORES * _STEP) / _STEP
+        most = math.floor(per_core * dilation / QUOTA_CORES_LEAST * _STEP) / _STEP
         rows.append(
             f"warning: at dilation {dilation:g} a core of {board} is to have "
             f"{per_core * 100:.2g} % of a core of this machine, but the kernel can limit nothing "
-            f"to less than {_percent(LEAST_CORES)}: a thread there is "
-            f"{LEAST_CORES / per_core:.1f} times as fast as it should be; the largest dilation "
-            f"without that is {most:g}"
+            f"to less than {_percent(QUOTA_CORES_LEAST)}: a thread there is "
+            f"{QUOTA_CORES_LEAST / per_core:.1f} times as fast as it should be; the largest "
+            f"dilation without that is {most:g}"
         )
     return tuple(dict.fromkeys(rows))
 

@@ -30,8 +30,7 @@ from boardcluster.cluster.limits.group_files import (
     write_limit,
 )
 from boardcluster.errors import HostError
-from boardcluster.records import DiskLimits
-from boardcluster.twin.plan import LEAST_CORES
+from boardcluster.records import QUOTA_CORES_LEAST, DiskLimits
 
 __all__ = [
     "Cgroups",
@@ -47,7 +46,7 @@ PERIOD_MICROSECONDS = 100_000
 """The kernel's own: what a node may use is handed out ten times a second."""
 
 _MOUNTS = Path("/proc/self/mountinfo")
-_QUOTA_LEAST_MICROSECONDS = round(LEAST_CORES * PERIOD_MICROSECONDS)  # the kernel refuses less
+_QUOTA_LEAST_MICROSECONDS = round(QUOTA_CORES_LEAST * PERIOD_MICROSECONDS)
 _UNLIMITED_V1 = -1
 _CORE = "core"
 _QUOTA = "cpu quota"
