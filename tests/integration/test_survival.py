@@ -18,6 +18,8 @@ from boardcluster.fetch.cache import no_progress
 from boardcluster.services import operation
 from boardcluster.services.webhdfs import WebHdfs
 from tests.integration.conftest import Cli
+from tests.integration.test_campaign import kill_daemon
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs_root
 
@@ -212,6 +214,39 @@ def test_missing_blocks_are_named_and_can_be_given_up(
     hdfs = WebHdfs(live.layout, live.master)
     (name,) = (row.name for row in hdfs.list("/boardcluster/input"))
     assert hdfs.list(f"/boardcluster/input/{name}") == [], "the next run makes it again"
+
+
+@pytest.mark.soak
+def test_what_was_deleted_right_before_the_end_leaves_the_disks(
+    tmp_path: Path, cli: Callable[..., Cli], cache: Path
+) -> None:
+    """A NameNode that starts ignores it in the first report of each DataNode."""
+    program = cli(tmp_path / "home")
+    program("init", "--workers", "1", "--subnet", "198.18.65.0/24")
+    file = program.home / "cluster.toml"
+    assert "dfs.blockreport.intervalMsec" not in file.read_text()
+    with file.open("a") as stream:
+        stream.write('\n[settings]\n"dfs.blockreport.intervalMsec" = 20000\n')
+
+    def left() -> list[Path]:
+        found = (program.home / "nodes" / "worker1" / "data" / "datanode").rglob("blk_*")
+        return [path for path in found if path.stat().st_size == source.stat().st_size]
+
+    source = tmp_path / "source"
+    source.write_bytes(bytes(1_000_000))
+    try:
+        program("up")
+        live = operation.attach(program.home, cache=cache, progress=no_progress)
+        hdfs = WebHdfs(live.layout, live.master)
+        hdfs.put(source, "/deleted")
+        kill_daemon(live.state, "datanode", "worker1")
+        hdfs.delete("/deleted")
+        program("down")
+        assert left()
+        program("up")
+        wait_until(lambda: not left(), "the second report", seconds=120)
+    finally:
+        program("down")
 
 
 @pytest.mark.soak

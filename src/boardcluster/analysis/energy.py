@@ -310,19 +310,11 @@ def idle_power(
         return None, "it is not known whether the nodes were idle before the run"
     if (share := float(np.mean(busy[before]))) > _IDLE_SHARE:
         return None, f"{share:.0%} of the cores were busy before the run"
-    if not drawn and not _moves_enough(np.diff(values)):
+    if not drawn and not _is_fine(np.diff(values), _IDLE_STEP_SHARE):
         return None, "its count of energy moves in steps that are too large for the time before"
     rise = float(np.trapezoid(values, seconds)) if drawn else float(values[-1] - values[0])
     watts = rise / float(seconds[-1] - seconds[0])
     return (watts, "") if watts >= 0 else (None, "its count of energy began again before the run")
-
-
-def _moves_enough(rises: Array) -> bool:
-    """Whether a count moved with nearly every reading, or in steps that are small for all of it."""
-    rising = rises[rises > 0]
-    if np.count_nonzero(rises) >= _MOVING_SHARE * len(rises):
-        return True
-    return bool(len(rising)) and float(np.min(rising)) <= _IDLE_STEP_SHARE * float(np.sum(rising))
 
 
 def _usable(trace: Trace, remarks: list[str], started: float, ended: float) -> Trace:
@@ -401,15 +393,21 @@ def _too_coarse(trace: Trace, started: float, ended: float) -> str:
     """
     seconds, counted = _steps(trace)
     rises = np.diff(counted[_around(seconds, started, ended)])
-    rising = rises[rises > 0]
-    if not len(rising):
+    if not np.any(rises > 0):
         return "its energy counter did not move during the run"
-    moves = int(np.count_nonzero(rises))
     least = _FROZEN_READINGS if np.isfinite(trace.watts).any() else 1
-    steady = moves >= max(least, _MOVING_SHARE * len(rises))
-    if steady or np.min(rising) <= _FINE_SHARE * np.sum(rising):
+    if _is_fine(rises, _FINE_SHARE, least_moves=least):
         return ""
     return "its energy counter moves in steps that are too large for the run"
+
+
+def _is_fine(rises: Array, step_share: float, *, least_moves: int = 0) -> bool:
+    """Whether a count moves with nearly every reading, or in steps of that share of it all."""
+    moves = int(np.count_nonzero(rises))
+    if moves >= max(least_moves, _MOVING_SHARE * len(rises)):
+        return True
+    rising = rises[rises > 0]
+    return bool(len(rising)) and float(np.min(rising)) <= step_share * float(np.sum(rising))
 
 
 def _waits(seconds: Array, rises: Array) -> tuple[Array, npt.NDArray[np.intp]]:

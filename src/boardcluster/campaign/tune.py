@@ -134,9 +134,7 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
         raise _nothing_to_resume()
     if latest is not None:
         _refuse_changes(latest, order, request)
-        own = order.budget_seconds is not None
-        budget_seconds = request.budget_seconds if own else latest.budget_seconds
-        request = replace(latest.request, budget_seconds=budget_seconds)
+        request = replace(latest.request, budget_seconds=_budget_seconds(order, latest))
         planned, spent_seconds = replace(planned, request=request), latest.spent_seconds
     finished = latest is not None and latest.end is not None  # which is only shown
     if not finished:
@@ -192,9 +190,7 @@ def run_tuning(
             if record.end is not None and not _can_be_judged(record, order):
                 return _outcome(record, None)
             _check_out(order.out)
-            budget_seconds = order.budget_seconds
-            if budget_seconds is None:
-                budget_seconds = record.budget_seconds
+            budget_seconds = _budget_seconds(order, record)
             seen = each_health_once(follow)
             with VariantSwitcher(  # 7
                 home, cache=cache, progress=follow.progress, seen=seen
@@ -212,6 +208,11 @@ def run_tuning(
                 with _telling_how_to_go_on():
                     reason = life.search(budget_seconds)  # 3, 4
                     return life.prove(reason, order)  # 5, 6
+
+
+def _budget_seconds(order: TuneOrder, record: TuningRecord) -> float:
+    """Return the time of a tuning that goes on: the order's own, else what the record says."""
+    return record.budget_seconds if order.budget_seconds is None else order.budget_seconds
 
 
 def _check_out(out: Path | None) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import TypeAlias
 
 from boardcluster.capabilities import Capabilities, Network
-from boardcluster.doctor.facts import MASTER_NOT_ASKED, Facts
+from boardcluster.doctor.facts import MASTER_NOT_ASKED, Board, Facts
 from boardcluster.remote import nodefacts
 from boardcluster.units import format_count
 
@@ -22,7 +23,7 @@ __all__ = [
     "Finding",
     "Severity",
     "Where",
-    "last_line",
+    "faults_in_logs",
 ]
 
 
@@ -81,14 +82,27 @@ UNREAD_LOG = "not checked: its kernel's log cannot be read"
 """What to say of a board of which nobody may see what its kernel complains of."""
 
 
-def last_line(lines: Sequence[str]) -> str:
-    """Say how many lines of a kernel's log tell of a fault, and show the last.
+def faults_in_logs(facts: Facts, told_by: re.Pattern[str], fix: Callable[[Board], str]) -> Faults:
+    """Yield a fault for each board of which lines of its kernel's log match; the last is shown.
 
-    A board passes on no more than so many of each kind.
+    Args:
+        facts: of the boards.
+        told_by: what tells of the fault, anywhere in a line.
+        fix: what to do on a board.
     """
-    least = "at least " if len(lines) >= nodefacts.LOG_LINES_MOST else ""
-    count = format_count(len(lines), "line")
-    return f"{least}{count} in the kernel's log, the last: {lines[-1].strip()}"
+    for board in facts.boards:
+        rows = board.facts.kernel_faults
+        if rows is None:
+            yield f"{board.name}: {UNREAD_LOG}"
+        elif lines := [row for row in rows if told_by.search(row)]:
+            # A board passes on no more than so many of each kind.
+            least = "at least " if len(lines) >= nodefacts.LOG_LINES_MOST else ""
+            count = format_count(len(lines), "line")
+            yield Fault(
+                f"{least}{count} in the kernel's log, the last: {lines[-1].strip()}",
+                node=board.name,
+                fix=fix(board),
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

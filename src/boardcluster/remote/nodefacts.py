@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 
@@ -101,6 +102,8 @@ COMPLAINTS = (
     *("Under-voltage", "Undervoltage", "Out of memory", "oom-kill"),
     "Memory cgroup out of memory",
 )
+MOUNTED_FILE = re.compile(r"\bloop\d+(p\d+)?\b")
+"""A file that is mounted as a disk: the medium below it reports its own errors."""
 PACKAGE_MANAGERS = (b"apt", b"dpkg", b"unattended-upgrade", b"mandb", b"update-initramfs")
 REMOTE_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "autofs")
 
@@ -414,8 +417,7 @@ def complaints(log: str) -> list[str]:
 
     Of each kind the last ones, in the order of the log.
     """
-    # The medium below a file that is mounted as a disk reports its own errors.
-    lines = [line for line in log.splitlines() if "dev loop" not in line]
+    lines = [line for line in log.splitlines() if not MOUNTED_FILE.search(line)]
     kept: set[int] = set()
     for word in COMPLAINTS:
         kept.update([place for place, line in enumerate(lines) if word in line][-LOG_LINES_MOST:])

@@ -18,7 +18,13 @@ from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.settings import all_properties, memory_mib
 
-__all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit", "container_mib", "spark_containers_mib"]
+__all__ = [
+    "YARN_DEFAULTS_MIB",
+    "check_settings_fit",
+    "container_mib",
+    "granted_cores",
+    "spark_containers_mib",
+]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
@@ -260,17 +266,34 @@ def _check_cores(
     spec: ClusterSpec,
 ) -> None:
     """Refuse containers with more virtual cores than YARN grants one."""
-    of_node = max(
-        _cores(_NODE_CORES, {**rows, **per_node.get(worker.name, {})}) for worker in spec.workers
-    )
-    largest = _cores(_MOST_CORES, rows)
+    of_node, largest = _offered_cores(rows, per_node, spec), _cores(_MOST_CORES, rows)
+    most = granted_cores(rows, per_node, spec)
     for key in _CORES_OF:
-        if key in settings and _cores(key, rows) > min(of_node, largest):
+        if key in settings and _cores(key, rows) > most:
             raise _refused(
                 f"{key} = {rows[key]}, but the largest node offers YARN {of_node} virtual cores,"
                 f" and {_MOST_CORES} is {largest}: YARN would refuse it",
                 hint=f"ask for fewer, or set {_NODE_CORES} and {_MOST_CORES} as well",
             )
+
+
+def granted_cores(
+    rows: Mapping[str, str], per_node: Mapping[str, Mapping[str, str]], spec: ClusterSpec
+) -> int:
+    """Return how many virtual cores YARN grants a container at most.
+
+    ``rows`` are all properties of every node, ``per_node`` what differs there.
+    """
+    return min(_offered_cores(rows, per_node, spec), _cores(_MOST_CORES, rows))
+
+
+def _offered_cores(
+    rows: Mapping[str, str], per_node: Mapping[str, Mapping[str, str]], spec: ClusterSpec
+) -> int:
+    """Return how many virtual cores the largest node offers YARN."""
+    return max(
+        _cores(_NODE_CORES, {**rows, **per_node.get(worker.name, {})}) for worker in spec.workers
+    )
 
 
 def _cores(key: str, rows: Mapping[str, str]) -> int:

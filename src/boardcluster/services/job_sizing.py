@@ -27,8 +27,9 @@ from dataclasses import dataclass
 
 from boardcluster.cluster.cores import available_cores
 from boardcluster.records import ClusterSpec, Engine
+from boardcluster.services.fitting import granted_cores
 from boardcluster.services.profile import Profile
-from boardcluster.services.settings import memory_mib
+from boardcluster.services.settings import all_properties, memory_mib
 
 __all__ = ["SIZED", "JobSizing", "real_cores", "size_job"]
 
@@ -45,9 +46,6 @@ _MIB = 1 << 20
 _BLOCK_LEAST = 16 * _MIB
 _BLOCK_MOST = 128 * _MIB
 _BRIEF_BYTES = 1_000_000_000
-_MOST_CORES = "yarn.scheduler.maximum-allocation-vcores"
-_YARN_MOST_CORES = 4
-"""Hadoop's own value of it (yarn-default.xml)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +117,8 @@ def size_job(
         heap = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"]) * _MIB
         executors = min(workers, max(most, -(-size_bytes // heap)))
         executors = _set(profile, "spark.executor.instances") or executors
-        node_cores = min(_granted_cores(profile), *(worker.cores for worker in spec.workers))
+        granted = granted_cores(all_properties(profile.properties), profile.per_node, spec)
+        node_cores = min(granted, *(worker.cores for worker in spec.workers))
         rows["spark-defaults"] = {
             "spark.executor.instances": str(executors),
             "spark.executor.cores": str(min(node_cores, -(-cores // executors))),
@@ -132,16 +131,6 @@ def size_job(
         },
         brief=size_bytes > 0 and each < _BRIEF_BYTES,
     )
-
-
-def _granted_cores(profile: Profile) -> int:
-    """Return how many virtual cores YARN grants an executor at most; settings may lower it."""
-    node, yarn = "yarn.nodemanager.resource.cpu-vcores", profile.properties["yarn-site"]
-    largest = max(
-        (int(rows[node]) for rows in profile.per_node.values() if node in rows), default=0
-    )
-    said = (largest, *(int(yarn.get(key, 0)) for key in (node, _MOST_CORES)))
-    return min((number for number in said if number > 0), default=_YARN_MOST_CORES)
 
 
 def _set(profile: Profile, key: str) -> int:

@@ -360,9 +360,22 @@ def test_the_kernels_complaints() -> None:
 
 def test_many_complaints_of_one_kind_hide_no_other() -> None:
     card = [f"blk_update_request: I/O error, dev mmcblk0, sector {n}" for n in range(100)]
-    image = ["blk_update_request: I/O error, dev loop0, sector 1"] * 100
-    found = complaints("\n".join(["Out of memory: Killed process 7", *card, *image]))
+    found = complaints("\n".join(["Out of memory: Killed process 7", *card]))
     assert found == ["Out of memory: Killed process 7", *card[-LOG_LINES_MOST:]]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "blk_update_request: I/O error, dev loop0, sector 1",
+        "EXT4-fs error (device loop0): __ext4_remount:6785: Abort forced by user",
+        "Buffer I/O error on dev loop12p1, logical block 0, lost async page write",
+    ],
+)
+def test_errors_of_a_mounted_file_are_not_the_mediums(line: str) -> None:
+    assert complaints(line) == []
+    of_card = line.replace("loop12p1", "mmcblk0p2").replace("loop0", "mmcblk0")
+    assert complaints(of_card) == [of_card]
 
 
 @pytest.mark.parametrize(

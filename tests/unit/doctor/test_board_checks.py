@@ -322,12 +322,6 @@ def test_storage_errors(line: str, view: Facts) -> None:
     )
 
 
-def test_errors_of_a_mounted_image_are_not_the_mediums(view: Facts) -> None:
-    line = "EXT4-fs error (device loop0): __ext4_remount:6785: Abort forced by user"
-    rows = look(with_facts(view, "pi1", kernel_faults=(line,)), "storage_errors")
-    assert all(row.ok for row in rows)
-
-
 def test_resets_of_a_usb_disk(view: Facts) -> None:
     lines = (
         "sd 0:0:0:0: [sda] tag#12 uas_eh_abort_handler 0 uas-tag 1 inflight: CMD OUT",

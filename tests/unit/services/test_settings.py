@@ -80,6 +80,7 @@ def test_nobody_else_sets_what_boardcluster_sets(
     own = build_profile("upstream", spec).properties
     mine = {key for file in own.values() for key in file}
     mine.add("spark.ui.enabled")  # off by default, and whoever needs the pages may ask for them
+    mine.add("dfs.blockreport.intervalMsec")  # it keeps disks free, and may be any time
     assert [key for key, _ in rows if key not in mine and not refusal_of(key)] == []
 
 

@@ -5,16 +5,7 @@
 
 import re
 
-from boardcluster.doctor.check import (
-    UNREAD_LOG,
-    Check,
-    Facts,
-    Fault,
-    Faults,
-    Severity,
-    Where,
-    last_line,
-)
+from boardcluster.doctor.check import Check, Facts, Faults, Severity, Where, faults_in_logs
 
 __all__ = ["CHECK"]
 
@@ -23,16 +14,13 @@ _KILL = re.compile(r"[Oo]ut of memory")
 
 
 def _look(facts: Facts) -> Faults:
-    for board in facts.boards:
-        if board.facts.kernel_faults is None:
-            yield f"{board.name}: {UNREAD_LOG}"
-        elif lines := [row for row in board.facts.kernel_faults if _KILL.search(row)]:
-            yield Fault(
-                last_line(lines),
-                node=board.name,
-                fix=f"declare less `memory` for {board.name} in cluster.toml, and end other "
-                "programs there",
-            )
+    return faults_in_logs(
+        facts,
+        _KILL,
+        lambda board: (
+            f"declare less `memory` for {board.name} in cluster.toml, and end other programs there"
+        ),
+    )
 
 
 CHECK = Check(

@@ -5,41 +5,22 @@
 
 import re
 
-from boardcluster.doctor.check import (
-    UNREAD_LOG,
-    Check,
-    Facts,
-    Fault,
-    Faults,
-    Severity,
-    Where,
-    last_line,
-)
+from boardcluster.doctor.check import Check, Facts, Faults, Severity, Where, faults_in_logs
 
 __all__ = ["CHECK"]
 
 _ERROR = re.compile(r"I/O error|EXT4-fs error|Remounting filesystem read-only|mmc\d+: error")
-# A file mounted as a disk: the medium below it reports its own errors.
-_IMAGE = re.compile(r"\bloop\d+\b")
 
 
 def _look(facts: Facts) -> Faults:
-    for board in facts.boards:
-        if board.facts.kernel_faults is None:
-            yield f"{board.name}: {UNREAD_LOG}"
-            continue
-        lines = [
-            row
-            for row in board.facts.kernel_faults
-            if _ERROR.search(row) and not _IMAGE.search(row)
-        ]
-        if lines:
-            yield Fault(
-                last_line(lines),
-                node=board.name,
-                fix="power the board off, reseat card and cables, and copy what matters to a new "
-                "medium if errors return",
-            )
+    return faults_in_logs(
+        facts,
+        _ERROR,
+        lambda _: (
+            "power the board off, reseat card and cables, and copy what matters to a new "
+            "medium if errors return"
+        ),
+    )
 
 
 CHECK = Check(

@@ -6,16 +6,7 @@
 
 import re
 
-from boardcluster.doctor.check import (
-    UNREAD_LOG,
-    Check,
-    Facts,
-    Fault,
-    Faults,
-    Severity,
-    Where,
-    last_line,
-)
+from boardcluster.doctor.check import Check, Facts, Faults, Severity, Where, faults_in_logs
 
 __all__ = ["CHECK"]
 
@@ -23,17 +14,15 @@ _RESET = re.compile(r"uas_eh_|reset (high-speed|SuperSpeed)")
 
 
 def _look(facts: Facts) -> Faults:
-    for board in facts.boards:
-        if board.facts.kernel_faults is None:
-            yield f"{board.name}: {UNREAD_LOG}"
-        elif lines := [row for row in board.facts.kernel_faults if _RESET.search(row)]:
-            yield Fault(
-                last_line(lines),
-                node=board.name,
-                fix="use a powered hub or a better adapter, or switch UAS off: take ID from "
-                f"{board.there('lsusb')} and add `usb-storage.quirks=ID:u` to "
-                "/boot/firmware/cmdline.txt",
-            )
+    return faults_in_logs(
+        facts,
+        _RESET,
+        lambda board: (
+            "use a powered hub or a better adapter, or switch UAS off: take ID from "
+            f"{board.there('lsusb')} and add `usb-storage.quirks=ID:u` to "
+            "/boot/firmware/cmdline.txt"
+        ),
+    )
 
 
 CHECK = Check(
