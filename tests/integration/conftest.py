@@ -50,10 +50,12 @@ WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 
 
 LONGEST_FIRST = (
-    *("test_boards_cluster", "test_campaign", "test_services", "test_twin", "test_cluster"),
-    *("test_survival", "test_python", "test_faults", "test_local", "test_tutorial"),
-    *("test_dashboard", "test_tune", "test_services_boards", "test_settings", "test_starts"),
-    *("test_variants", "test_labs", "test_provision", "test_limits_version_2", "test_twin_speed"),
+    *("test_boards_cluster", "test_campaign", "test_survival", "test_services", "test_python"),
+    *("test_cluster", "test_twin", "test_provision", "test_faults", "test_tutorial"),
+    *("test_services_database", "test_settings", "test_starts", "test_local", "test_wireguard"),
+    *("test_variants", "test_dashboard", "test_labs", "test_tune", "test_services_boards"),
+    *("test_systemd", "test_filestore", "test_bad_input", "test_limits_version_2"),
+    "test_twin_speed",
 )
 """Modules that take minutes. Side by side they begin first, so that none is left to end alone."""
 

@@ -18,7 +18,7 @@ import threading
 import time
 
 WARM_UP_SECONDS = 1.0
-SECONDS = 4.0
+SECONDS = 3.0
 CHUNK_BYTES = 1 << 20
 
 

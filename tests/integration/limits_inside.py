@@ -39,11 +39,12 @@ MIB = 1 << 20
 MEMORY_BYTES = 128 * MIB
 DISK_BYTES = 1 << 30
 FILE_BYTES = 64 * MIB
-LARGE_BYTES = 512 * MIB
+LARGE_BYTES = 256 * MIB
 BUFFERED_BYTES = 32 * MIB
 BLOCK_BYTES = 256 << 10
 DIRTY_BYTES = 24 * MIB
 CPU_SECONDS = 6.0
+LIFTED_SECONDS = 2.0
 CORES = 2
 CORE_SHARE = 0.2
 CORE_SECONDS = 3.0
@@ -156,7 +157,9 @@ def ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def cpu_shares(groups: Cgroups, names: Sequence[str]) -> dict[str, dict[str, float]]:
+def cpu_shares(
+    groups: Cgroups, names: Sequence[str], *, wanted_seconds: float = CPU_SECONDS
+) -> dict[str, dict[str, float]]:
     """Return of loops that run on nodes at once the CPU time per second, counted in two ways."""
     loops = {
         name: subprocess.Popen(
@@ -168,7 +171,7 @@ def cpu_shares(groups: Cgroups, names: Sequence[str]) -> dict[str, dict[str, flo
         time.sleep(1)
         begin = time.monotonic()
         before = {name: (groups.cpu_seconds(name), ticks(loops[name].pid)) for name in names}
-        time.sleep(CPU_SECONDS)
+        time.sleep(wanted_seconds)
         seconds = time.monotonic() - begin
         return {
             name: {
@@ -345,7 +348,7 @@ def main() -> None:
     set_all(groups, nodes, limited=False)
     found["lifted"] = readings(groups, nodes, limited=False)
     found["buffered lifted"] = on_all(nodes, "make", BUFFERED_BYTES)
-    found["cpu lifted"] = cpu_shares(groups, ["one"])
+    found["cpu lifted"] = cpu_shares(groups, ["one"], wanted_seconds=LIFTED_SECONDS)
     found["read bytes lifted"] = nodes["one"].use("read", nodes["one"].file, BLOCK_BYTES, 2)
     found["write requests lifted"] = nodes["one"].use("write", nodes["one"].file, 4096, 4)
     found["container"] = in_a_container()

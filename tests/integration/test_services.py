@@ -95,8 +95,9 @@ def test_both_faults_pass_and_what_they_did_is_told(site: Cli, tmp_path: Path, f
 
 
 def test_a_body_that_a_server_spoils_is_found(site: Cli, tmp_path: Path) -> None:
-    site("run", written(tmp_path, "before"))
     page = site.home / "nodes" / "worker2" / "http" / "pages" / "1000-0"
+    if not page.exists():  # a run before this one has made it
+        site("run", written(tmp_path, "before"))
     right = page.read_bytes()
     try:
         page.write_bytes(right[:500] + bytes([right[500] ^ 1]) + right[501:])

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** What tests of whole jobs share: a Spark of two local threads, set up as spark-submit does it. */
 abstract class LocalSpark {
 
-    /** One for the class: Spark goes on using the folder of its first context in a JVM. */
-    @TempDir static Path scratch;
+    /** One for all: Spark goes on using the folder of its first context as long as the JVM lives. */
+    private static final Path SCRATCH = Path.of("target", "spark-scratch").toAbsolutePath();
 
     @TempDir Path folder;
 
@@ -39,7 +39,7 @@ abstract class LocalSpark {
         settings.put("spark.driver.host", "127.0.0.1");
         settings.put("spark.driver.bindAddress", "127.0.0.1");
         settings.put("spark.ui.enabled", "false");
-        settings.put("spark.local.dir", scratch.toString());
+        settings.put("spark.local.dir", SCRATCH.toString());
         settings.forEach(System::setProperty);
     }
 
