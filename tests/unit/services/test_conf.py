@@ -12,6 +12,7 @@ from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.jvm import daemon_options
 from boardcluster.services.layout import PORTS, Layout
+from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 
 MakeSpec = Callable[..., ClusterSpec]
@@ -73,6 +74,22 @@ def test_a_person_can_read_where_each_value_is_from(layout: Layout) -> None:
     assert "this node's own sizes" in files["yarn-site.xml"]
     assert "this node's own sizes" not in render_node(layout, layout.spec.master)["yarn-site.xml"]
     assert "profile default" not in files["core-site.xml"]  # no heading without a property
+
+
+@pytest.mark.parametrize("profile", ["default", "upstream", "paper-2026"])
+def test_datanodes_report_in_full_within_minutes_unless_a_setting_says_otherwise(
+    profile: str, make_spec: MakeSpec, make_layout: MakeLayout
+) -> None:
+    """Or HDFS keeps what was deleted right before the daemons ended for six hours."""
+
+    def interval(**settings: str) -> str:
+        spec = make_spec(profile=profile, memory_mib=8192, engines=pair_ids()[0])
+        layout = make_layout(replace(spec, settings=settings))
+        files = render_node(layout, layout.spec.workers[0])
+        return dict(rows_of(files["hdfs-site.xml"]))["dfs.blockreport.intervalMsec"]
+
+    assert 60_000 <= int(interval()) <= 600_000
+    assert interval(**{"dfs.blockreport.intervalMsec": "20000"}) == "20000"
 
 
 def test_names_with_two_hyphens_stay_well_formed(
