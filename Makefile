@@ -52,10 +52,10 @@ unit: dev
 tidy: dev
 	@$(PYTEST) tests/tidy -n 2 --junitxml=dist/tests/tidy.xml
 
-# Clusters side by side, two more than there are cores because they wait a lot; and then one by
+# Clusters side by side, one more than there are cores because they wait a lot; and then one by
 # one what measures this machine.
 integration: dev jar
-	@$(PYTEST) tests/integration -m "not alone and not soak" -n 4 --dist loadfile --no-loadscope-reorder --junitxml=dist/tests/integration.xml
+	@$(PYTEST) tests/integration -m "not alone and not soak" -n 3 --dist loadfile --no-loadscope-reorder --junitxml=dist/tests/integration.xml
 	@$(PYTEST) tests/integration -m "alone and not soak" --junitxml=dist/tests/alone.xml
 
 bench: venv jar
