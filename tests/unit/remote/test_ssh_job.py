@@ -152,13 +152,13 @@ def test_what_is_gone_without_a_status_is_an_error(
         wait_until((folder / "supervisor").exists, "the supervisor", pause_seconds=0.01)
         row = (folder / "supervisor").read_text()
         pid = int(row.split('"pid": ')[1].split(",")[0])
+        # Each at once: whoever asks in between would see a supervisor that is lost.
         if what == "rebooted":
-            (folder / "supervisor").write_text(row.replace('"boot_id": "', '"boot_id": "x'))
+            other = tmp_path / "other"
+            other.write_text(row.replace('"boot_id": "', '"boot_id": "x'))
+            other.replace(folder / "supervisor")
         if what == "absent":
-            (folder / "supervisor").unlink()
-            (folder / "stdout").unlink()
-            (folder / "stderr").unlink()
-            folder.rmdir()
+            folder.rename(tmp_path / "gone")
         os.kill(pid, signal.SIGKILL)
 
     words = {
