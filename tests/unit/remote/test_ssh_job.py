@@ -19,6 +19,8 @@ from boardcluster.remote.node_rpc import rpc
 from boardcluster.remote.ssh_job import run_job
 
 SECRET = "--password=hunter2"
+MARK = f"given-{os.getpid()}"
+"""In the environment of this process's jobs; others of pytest-xdist run some at the same time."""
 
 
 class Breaking(LocalRemote):
@@ -55,7 +57,7 @@ def run(tmp_path: Path) -> Callable[..., Completed]:
             jobs=str(tmp_path / "jobs"),
             stdout=tmp_path / "out",
             stderr=tmp_path / "err",
-            env={"MARK": "given"},
+            env={"MARK": MARK},
             cwd="/usr",
             timeout_seconds=timeout_seconds,
             lost_seconds=lost_seconds,
@@ -77,7 +79,7 @@ def of_job() -> list[int]:
                 environ = (entry / "environ").read_bytes()
             except OSError:
                 continue
-            if b"BOARDCLUSTER_JOB=" in environ and b"MARK=given" in environ:
+            if b"BOARDCLUSTER_JOB=" in environ and f"MARK={MARK}\0".encode() in environ:
                 found.append(int(entry.name))
     return found
 
@@ -91,7 +93,7 @@ def test_is_run_once_however_often_the_connection_breaks(
     assert (remote.before, remote.after) == (0, 0)
     assert done.returncode == 3
     assert 0.3 <= done.duration_seconds < 10
-    assert (tmp_path / "out").read_text() == "/usr\ngiven\n"
+    assert (tmp_path / "out").read_text() == f"/usr\n{MARK}\n"
     assert (tmp_path / "err").read_text() == "words\n"
     assert (tmp_path / "starts").read_text() == "started\n"
     assert left(tmp_path) == []
