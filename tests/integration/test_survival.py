@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.cluster.kinds.emulated import nodes as emulated
-from boardcluster.cluster.state import LiveState, load_state
+from boardcluster.cluster.state import load_state
 from boardcluster.fetch.cache import no_progress
 from boardcluster.services import operation
 from boardcluster.services.webhdfs import WebHdfs
 from tests.integration.conftest import Cli
+from tests.integration.services import state_of
 from tests.integration.test_campaign import kill_daemon
 from tests.waiting import wait_until
 
@@ -39,12 +39,6 @@ workload = "wordcount"
 engine = "mapreduce"
 size = "8 MB"
 """
-
-
-def state_of(program: Cli) -> LiveState:
-    state = load_state(program.home)
-    assert state is not None
-    return state
 
 
 class Faults(threading.Thread):
@@ -87,11 +81,7 @@ def alone(
     subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(disk)], check=True)
 
     def kill_a_datanode() -> None:
-        state = state_of(program)
-        names = ("datanode", "worker1")
-        (daemon,) = (row for row in state.daemons if (row.name, row.node) == names)
-        node = next(row for row in state.nodes if row.name == "worker1")
-        emulated.remote_of(node, state).run(["kill", "-KILL", str(daemon.process.pid)])
+        kill_daemon(state_of(program), "datanode", "worker1")
 
     def fill_the_masters_disk() -> None:
         seen = os.statvfs(disk)

@@ -360,7 +360,8 @@ def test_the_kernels_complaints() -> None:
 
 def test_many_complaints_of_one_kind_hide_no_other() -> None:
     card = [f"blk_update_request: I/O error, dev mmcblk0, sector {n}" for n in range(100)]
-    found = complaints("\n".join(["Out of memory: Killed process 7", *card]))
+    image = ["blk_update_request: I/O error, dev loop0, sector 1"] * 100
+    found = complaints("\n".join(["Out of memory: Killed process 7", *card, *image]))
     assert found == ["Out of memory: Killed process 7", *card[-LOG_LINES_MOST:]]
 
 
