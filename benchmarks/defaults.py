@@ -4,11 +4,12 @@
     benchmarks/defaults.py keep --home DIR           # adds its whole blocks to defaults/blocks.json
     benchmarks/defaults.py table [--home DIR]
 
-The home is that of a cluster that ``boardcluster init`` declared. A block is a start of the cluster
-with each profile, one after the other, in another order each time; ``--blocks`` says how many.
-The table has a row per workload, engine and size, over the kept blocks and those of the home: the
-medians, and the median of the time under ``default`` over the shortest one of another profile in
-the same block. Ends with status 1 if that is above 1 anywhere.
+The home is that of a cluster that ``boardcluster init`` declared, or of a twin that ``up --twin``
+brought up: emulated boards have a table of their own, in the boards' seconds. A block is a start of
+the cluster with each profile, one after the other, in another order each time; ``--blocks`` says
+how many. The table has a row per workload, engine and size, over the kept blocks and those of the
+home: the medians, and the median of the time under ``default`` over the shortest one of another
+profile in the same block. Ends with status 1 if that is above 1 anywhere.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ OURS = "default"
 Cell = tuple[str, str, int]
 """Workload, engine and size."""
 
-Block = tuple[str, int, str, str, int]
-"""Campaign and start, and a cell of it."""
+Block = tuple[str, int, str, str, str, int]
+"""Campaign and start, the twin that it ran on (empty: nodes without limits), and a cell of it."""
 
 
 def main() -> int:
@@ -53,16 +54,17 @@ def main() -> int:
     blocks = kept() | (blocks_of(cluster.results().rows()) if cluster is not None else {})
     if given.what == "keep":
         keep(blocks)
-    return print_table(blocks)
+    return print_tables(blocks)
 
 
 def kept() -> dict[Block, dict[str, float]]:
     """Return the seconds by profile of each block that was kept."""
     rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
     return {
-        (row["campaign"], row["start"], row["workload"], row["engine"], row["size_bytes"]): row[
-            "seconds"
-        ]
+        (
+            *(row["campaign"], row["start"], row["twin"]),
+            *(row["workload"], row["engine"], row["size_bytes"]),
+        ): row["seconds"]
         for row in rows
     }
 
@@ -72,8 +74,10 @@ def blocks_of(rows: list[dict[str, Any]]) -> dict[Block, dict[str, float]]:
     found: dict[Block, dict[str, float]] = defaultdict(dict)
     for row in rows:
         if row["state"] == "ok" and row["campaign_name"].startswith("defaults-"):
+            twin = row["cluster"] if row["twin"] else ""
             cell = (row["workload"], row["engine"], row["size_bytes"] or 0)
-            found[row["campaign"], row["start"], *cell][row["profile"]] = row["duration_seconds"]
+            key = (row["campaign"], row["start"], twin, *cell)
+            found[key][row["profile"]] = row["duration_seconds"]
     profiles = {name for block in found.values() for name in block}
     return {key: block for key, block in found.items() if len(block) == len(profiles) > 1}
 
@@ -85,26 +89,34 @@ def keep(blocks: dict[Block, dict[str, float]]) -> None:
             {
                 "campaign": campaign,
                 "start": start,
+                "twin": twin,
                 "workload": workload,
                 "engine": engine,
                 "size_bytes": size_bytes,
                 "seconds": {name: round(value, 2) for name, value in sorted(seconds.items())},
             }
         )
-        for (campaign, start, workload, engine, size_bytes), seconds in sorted(blocks.items())
+        for (campaign, start, twin, workload, engine, size_bytes), seconds in sorted(blocks.items())
     ]
     KEPT.write_text("[\n" + ",\n".join(rows) + "\n]\n")
 
 
-def print_table(blocks: dict[Block, dict[str, float]]) -> int:
-    """Print the table; return 1 if the default is slower anywhere, else 0."""
-    cells: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
-    for (_, _, workload, engine, size_bytes), seconds in blocks.items():
+def print_tables(blocks: dict[Block, dict[str, float]]) -> int:
+    """Print a table for each kind of node; return 1 if the default is slower anywhere, else 0."""
+    tables: dict[str, dict[Cell, list[tuple[float, float]]]] = defaultdict(dict)
+    for (_, _, twin, *cell), seconds in blocks.items():
+        workload, engine, size_bytes = cell
         other = min(value for name, value in seconds.items() if name != OURS)
-        cells[workload, engine, size_bytes].append((seconds[OURS], other))
-    if not cells:
+        pairs = tables[twin].setdefault((workload, engine, size_bytes), [])
+        pairs.append((seconds[OURS], other))
+    if not tables:
         print("nothing to compare yet")
-        return 0
+    return int(max([print_table(twin, cells) for twin, cells in sorted(tables.items())]) > 1)
+
+
+def print_table(twin: str, cells: dict[Cell, list[tuple[float, float]]]) -> float:
+    """Print one table; return its largest ratio."""
+    print(f"\n{f'twin {twin}, in seconds of its boards' if twin else 'nodes without limits'}:\n")
     print("| workload | engine | size | default | shortest other | ratio | blocks |")
     print("|---|---|--:|--:|--:|--:|--:|")
     ratios: dict[int, list[float]] = defaultdict(list)
@@ -122,7 +134,7 @@ def print_table(blocks: dict[Block, dict[str, float]]) -> int:
         size = format_bytes(size_bytes) if size_bytes else "no input"
         print(f"{size}: geometric mean {statistics.geometric_mean(found):.2f}, ", end="")
         print(f"largest {max(found):.2f}")
-    return int(max(max(found) for found in ratios.values()) > 1)
+    return max(max(found) for found in ratios.values())
 
 
 if __name__ == "__main__":

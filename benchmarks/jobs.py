@@ -159,7 +159,8 @@ class Bench:
                 source = Path(folder) / "flights.csv"
                 write_text(source, size)
                 self.hdfs("-mkdir", "-p", target)
-                self.hdfs("-put", str(source), target)
+                with self._live.master.temporary_upload(source) as place:
+                    self.hdfs("-put", place, f"{target}/{source.name}")
         elif what == "rows":
             self.submit(OURS, "TeraGen", [str(size // 100), target])
         elif what == "sorted":
