@@ -104,8 +104,7 @@ def keep(blocks: dict[Block, dict[str, float]]) -> None:
 def print_tables(blocks: dict[Block, dict[str, float]]) -> int:
     """Print a table for each kind of node; return 1 if the default is slower anywhere, else 0."""
     tables: dict[str, dict[Cell, list[tuple[float, float]]]] = defaultdict(dict)
-    for (_, _, twin, *cell), seconds in blocks.items():
-        workload, engine, size_bytes = cell
+    for (_, _, twin, workload, engine, size_bytes), seconds in blocks.items():
         other = min(value for name, value in seconds.items() if name != OURS)
         pairs = tables[twin].setdefault((workload, engine, size_bytes), [])
         pairs.append((seconds[OURS], other))

@@ -324,6 +324,7 @@ def test_what_a_worker_cannot_hold_or_schedule_or_write(
 
         filler = disk / "filler"
         row = broken_in_mid_run(program, lambda: fill(filler))
+        # Now, or by then not quite: the job that failed has deleted what it wrote.
         assert "worker1: its disk is" in row["attempt"]["reason"]
         filler.unlink()
         program("down")  # HDFS and YARN would believe in the full disk for some minutes more

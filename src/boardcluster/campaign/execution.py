@@ -37,6 +37,7 @@ from boardcluster.waiting import wait_until
 
 __all__ = [
     "ATTEMPT_VARIABLE",
+    "NO_ROOM",
     "OUTPUT_FOLDER",
     "SAFE_MODE",
     "Execution",
@@ -62,6 +63,11 @@ OUTPUT_FOLDER = "/boardcluster/output"
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
 SAFE_MODE = re.compile(r"SafeModeException|name ?node is in safe mode", re.IGNORECASE)
 """What whoever writes to HDFS is told when its NameNode takes nothing any more."""
+NO_ROOM = re.compile(r"File \S+ could only be written to 0 of the \d+ minReplication nodes")
+"""What whoever writes to HDFS is told when no DataNode takes a block.
+
+Source: Apache Hadoop, ``BlockManager.chooseTarget4NewBlock``.
+"""
 _PRINTED = ("stdout", "stderr")
 """What a container prints; a JVM reports its own crash there."""
 _LOG_FILE_BYTES = 4_000_000
@@ -431,7 +437,7 @@ class Execution:
         )
 
     def _explained(self, outcome: SubmissionOutcome, *, had_archive: bool) -> SubmissionOutcome:
-        """Say of a failed job that a JVM crashed, or that HDFS was in safe mode.
+        """Say of a failed job that a JVM crashed, or that HDFS was in safe mode or had no room.
 
         If it had an archive when a JVM crashed, later ones do without.
         """
@@ -448,6 +454,10 @@ class Execution:
         # asked the NameNode may have found room again.
         if words := _first_line(self._container_logs("syslog"), SAFE_MODE):
             return replace(outcome, diagnostics=f"{words[:300]}; {outcome.diagnostics}")
+        # A job that fails deletes what it wrote, and then the disk is no longer full.
+        written = _first_line((self.stderr, *self._container_logs("syslog", "stderr")), NO_ROOM)
+        if found := NO_ROOM.search(written):
+            return replace(outcome, diagnostics=f"{found[0]}; {outcome.diagnostics}")
         return outcome
 
     def _ended_applications(

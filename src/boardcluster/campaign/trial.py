@@ -24,7 +24,7 @@ from boardcluster.campaign.accounting import (
 )
 from boardcluster.campaign.conditions import prepare_conditions
 from boardcluster.campaign.dilation_correction import correct_for_dilation
-from boardcluster.campaign.execution import SAFE_MODE, end_submission
+from boardcluster.campaign.execution import NO_ROOM, SAFE_MODE, end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
 from boardcluster.campaign.job import JobRun, RunPaths
 from boardcluster.campaign.observation import NO_RUNS, EarlierRuns, Observed, observing
@@ -51,7 +51,7 @@ from boardcluster.records import (
     Verification,
     in_cell,
 )
-from boardcluster.services.disk_space import sick_disks
+from boardcluster.services.disk_space import fullest_disk, sick_disks
 from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.yarn import unhealthy_nodes
@@ -363,6 +363,9 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
         sick += unhealthy_nodes(live.layout, live.master)
     if SAFE_MODE.search(error.message):
         sick.append("HDFS is in safe mode, so nothing can be written")
+    if not sick and not lost and NO_ROOM.search(error.message):
+        fullest = fullest_disk(live.layout, live.remotes)
+        sick = ["HDFS had no room for a block" + (f" ({fullest})" if fullest else "")]
     if not sick and not lost and not _OOM_WORDS.search(words):
         sick = [f"{name}: {what}" for name, what in this.standstills.items()]
     if sick or lost:

@@ -16,7 +16,14 @@ from boardcluster.remote.base import Remote
 from boardcluster.services.layout import Layout
 from boardcluster.units import format_bytes
 
-__all__ = ["FULL_PERCENT", "full_disk", "require_disk_space", "sick_disks", "used_percent"]
+__all__ = [
+    "FULL_PERCENT",
+    "full_disk",
+    "fullest_disk",
+    "require_disk_space",
+    "sick_disks",
+    "used_percent",
+]
 
 FULL_PERCENT = 90.0
 """yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage: above it a
@@ -90,27 +97,47 @@ def full_disk(layout: Layout, remote: Remote, node: NodeSpec) -> str:
     """
     with contextlib.suppress(BoardclusterError, ValueError, IndexError):
         patience = _ANSWER_SECONDS * layout.dilation
-        return _usage(remote, layout.data(node), timeout_seconds=patience)[0]
+        return _full(_usage(remote, layout.data(node), timeout_seconds=patience)[0])
     return ""
 
 
-def _usage(remote: Remote, folder: str, *, timeout_seconds: float) -> tuple[str, str]:
-    """Return in words that a disk is full, or nothing, and its device."""
+def fullest_disk(layout: Layout, remotes: Mapping[str, Remote]) -> str:
+    """Say which worker's disk is the fullest now; nothing if no worker can be asked."""
+    workers = {node.name: node for node in layout.spec.workers}
+    patience = _ANSWER_SECONDS * layout.dilation
+
+    def percent(name: str) -> float:
+        try:
+            return _usage(remotes[name], layout.data(workers[name]), timeout_seconds=patience)[0]
+        except (BoardclusterError, ValueError, IndexError):
+            return 0.0
+
+    found, _ = each_node(workers, percent)
+    name = max(found, key=lambda name: found[name], default="")
+    return f"{name}: its disk is {found[name]:.1f} % full now" if found.get(name) else ""
+
+
+def _full(percent: float) -> str:
+    """Return in words that a disk is full, or nothing."""
+    return f"its disk is {percent:.1f} % full" if percent > FULL_PERCENT else ""
+
+
+def _usage(remote: Remote, folder: str, *, timeout_seconds: float) -> tuple[float, str]:
+    """Return how full a disk is, as YARN counts, and its device."""
     shown = remote.run(
         ["df", "--block-size=1", "--output=size,avail,source", folder],
         timeout_seconds=timeout_seconds,
     )
     total, available, device = shown.text.splitlines()[1].split(maxsplit=2)
-    percent = used_percent(total_bytes=int(total), available_bytes=int(available))
-    return f"its disk is {percent:.1f} % full" if percent > FULL_PERCENT else "", device
+    return used_percent(total_bytes=int(total), available_bytes=int(available)), device
 
 
 def _sickness(layout: Layout, node: NodeSpec, remote: Remote, admin: Remote) -> str:
     """Return what is wrong with a node's disk; empty if nothing is, or if nobody can be asked."""
     folder, patience = layout.data(node), _ANSWER_SECONDS * layout.dilation
     try:
-        words, device = _usage(remote, folder, timeout_seconds=patience)
-        if words:
+        percent, device = _usage(remote, folder, timeout_seconds=patience)
+        if words := _full(percent):
             return words
         if why := _unwritable(remote, folder, timeout_seconds=patience):
             return f"its disk cannot be written to: {why}{_kernel_line(admin, Path(device).name)}"

@@ -16,6 +16,7 @@ from boardcluster import waiting
 from boardcluster.campaign import execution as module
 from boardcluster.campaign.execution import (
     ATTEMPT_VARIABLE,
+    NO_ROOM,
     SAFE_MODE,
     Execution,
     SubmissionOutcome,
@@ -776,6 +777,28 @@ def test_a_safe_mode_that_yarn_does_not_mention_is_named(
 
     assert SAFE_MODE.search(failure)
     assert failure.endswith("safe mode.; AM Container exited with exitCode: 1")
+
+
+@pytest.mark.parametrize("place", ["stderr.txt", "containers/worker1/container_1/syslog"])
+def test_a_hdfs_without_room_for_a_block_is_named(
+    execute: MakeExecution, world: Any, folder: Path, place: str
+) -> None:
+    """YARN says that a task failed; by then its output is deleted, and the disk has room again."""
+    log = folder / "one" / place
+    told = "File /out/part-m-1 could only be written to 0 of the 1 minReplication nodes"
+
+    def fail() -> Completed:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"INFO x\no.a.h.ipc.RemoteException(java.io.IOException): {told}. There\n")
+        return ended(1)
+
+    world.jobs.append(fail)
+    world.apps[TAG] = [[app("FAILED", diagnostics="Task failed task_1")]]
+
+    failure = execute().run(["job"], timeout_seconds=9).failure
+
+    assert failure.endswith(f"{told}; Task failed task_1")
+    assert NO_ROOM.search(failure)
 
 
 @pytest.mark.parametrize("place", ["stdout.txt", "containers/worker1/container_1/stdout"])

@@ -770,6 +770,27 @@ def test_a_failure_for_safe_mode_is_the_storages_and_stops_the_campaign(
     assert end.reason.startswith("storage: HDFS is in safe mode")
 
 
+@pytest.mark.parametrize("gone", [set(), {"worker2"}])
+def test_a_disk_that_was_full_makes_a_failure_invalid_also_when_it_has_room_again(
+    bed: Bed, gone: set[str]
+) -> None:
+    """A job that fails deletes its output; HDFS has no room when its DataNodes are gone, too."""
+
+    def fail(*_: object) -> None:
+        bed.world.disks = {"worker2": (1000, 140), "worker3": (1000, 500)}
+        bed.world.lost = gone
+        raise RemoteError("File /x could only be written to 0 of the 1 minReplication nodes; Task")
+
+    bed.workload.preparing = fail
+
+    end = bed.run()
+
+    told = "HDFS had no room for a block (worker2: its disk is 86.0 % full now)"
+    assert end.state is AttemptState.INVALID
+    assert end.lost == ("node worker2" if gone else told)
+    assert end.reason.startswith(f"{'node_lost' if gone else 'storage'}: {end.lost}; File /x could")
+
+
 def test_a_masters_full_disk_is_seen_too(bed: Bed) -> None:
     def fill() -> Completed:
         bed.world.disks = {"master": (1000, 40)}

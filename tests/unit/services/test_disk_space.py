@@ -15,6 +15,7 @@ from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services.disk_space import (
     full_disk,
+    fullest_disk,
     require_disk_space,
     sick_disks,
     used_percent,
@@ -75,6 +76,20 @@ def test_a_dilated_node_has_longer_to_say_how_full_it_is(layout: Layout) -> None
 
     assert full_disk(replace(layout, dilation=3.0), remote, master) == "its disk is 95.0 % full"
     assert patience == [60.0]
+
+
+def test_the_fullest_disk_is_that_of_the_workers_which_can_be_asked(layout: Layout) -> None:
+    remotes = {node.name: FakeRemote(node.name) for node in layout.spec.nodes}
+    first, second, *others = layout.spec.workers
+    remotes["master"].tell(*DF, layout.data(layout.spec.master), stdout="size\n1000 1 /dev/a\n")
+    remotes[first.name].tell(*DF, layout.data(first), stdout="size\n1000 700 /dev/a\n")
+    remotes[second.name].tell(*DF, layout.data(second), stdout="size\n1000 600 /dev/a\n")
+    for node in others:
+        remotes[node.name].tell(*DF, layout.data(node), stdout="nonsense")
+
+    assert fullest_disk(layout, remotes) == f"{second.name}: its disk is 40.0 % full now"
+    mute = {node.name: FakeRemote(node.name) for node in layout.spec.nodes}
+    assert fullest_disk(layout, mute) == ""
 
 
 def test_the_kernels_words_on_another_disk_are_not_taken_for_those_on_this_one(
