@@ -1,8 +1,8 @@
 """Our Spark jobs against the same jobs written the textbook way. How to run it: README.md here.
 
-Both run on one cluster that is up, with its configuration and executors, in turns: ours, textbook,
-ours, textbook. A time is that of the whole submission, on the driver's monotonic clock. Ends with
-status 1 if the mean ratio of a job is above 1.
+Both run on one cluster that is up, in turns: ours, textbook, ours, textbook. Both have the executors
+that its profile gives a job of this size. A time is that of the whole submission, on the driver's
+monotonic clock. Ends with status 1 if the mean ratio of a job is above 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from boardcluster.campaign.execution import clear_scratch, write_configuration
 from boardcluster.cli.options import cache_folder
+from boardcluster.records import Engine
+from boardcluster.services.job_sizing import size_job
 from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.operation import LiveCluster, attach
 from boardcluster.services.spark import spark_submit_command, submit_environment
@@ -28,6 +31,7 @@ from boardcluster.units import parse_size
 OURS = "io.boardcluster.jobs"
 TEXTBOOK = "io.boardcluster.textbook"
 FOLDER = "/benchmark-jobs"
+TAG = "benchmark-jobs"
 FILES = 4
 PARTITIONS = 4
 TIMEOUT_SECONDS = 7200.0
@@ -109,8 +113,17 @@ class Bench:
         self._live = live
         self._setting = setting
         self._logs = logs
-        self._conf = live.layout.conf(live.spec.master)
         self._there: set[str] = set()
+        sizing = size_job(
+            live.spec, live.layout.profile, Engine.SPARK, size_bytes=setting.size_bytes
+        )
+        self._conf = write_configuration(
+            live,
+            logs / "conf",
+            tag=TAG,
+            extra=sizing.properties if sizing else {},
+            brief=sizing is not None and sizing.brief,
+        )
 
     def run(self, command: Sequence[str]) -> float:
         """Run a program on the master and return its seconds; it must succeed."""
@@ -134,7 +147,7 @@ class Bench:
         command = spark_submit_command(
             self._live.layout,
             conf=self._conf,
-            tag="benchmark-jobs",
+            tag=TAG,
             program=str(jobs_jar()),
             main=f"{package}.{main}",
             arguments=arguments,
@@ -247,6 +260,7 @@ def main() -> None:
             slower = measure_all(bench, chosen, options.pairs)
         finally:
             bench.clear()
+            clear_scratch(live)
     if slower:
         sys.exit("\n".join(["", *(f"slower than the textbook: {row}" for row in slower)]))
 

@@ -53,8 +53,8 @@ LONGEST_FIRST = (
     *("test_boards_cluster", "test_campaign", "test_survival", "test_services", "test_python"),
     *("test_cluster", "test_twin", "test_provision", "test_faults", "test_tutorial"),
     *("test_services_database", "test_settings", "test_starts", "test_local", "test_wireguard"),
-    *("test_variants", "test_dashboard", "test_labs", "test_tune", "test_services_boards"),
-    *("test_systemd", "test_filestore", "test_bad_input", "test_limits_version_2"),
+    *("test_variants", "test_dashboard", "test_labs", "test_tune", "test_bad_input"),
+    *("test_systemd", "test_filestore", "test_limits_version_2"),
     "test_twin_speed",
 )
 """Modules that take minutes. Side by side they begin first, so that none is left to end alone."""

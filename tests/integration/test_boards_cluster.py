@@ -176,7 +176,7 @@ def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:
 
 
 def test_what_is_killed_half_way_converges(lab: Lab) -> None:
-    """That it is taken back exactly: below of one board, in test_services_boards.py of all."""
+    """That it is taken back exactly: below, of one board."""
     lab.declare()
     with lab.start("up") as killed:
         wait_until(

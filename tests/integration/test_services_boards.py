@@ -13,7 +13,7 @@ from tests.boards import Boards
 from tests.integration.test_boards_cluster import Lab
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.soak]
 
 CAMPAIGN = """\
 [campaign]

@@ -74,6 +74,7 @@ def test_each_start_has_daemons_of_its_own(site: Cli, tmp_path: Path) -> None:
     assert ids[2] == {last.identity}
 
 
+@pytest.mark.soak
 def test_a_campaign_stops_when_its_interval_is_narrow(site: Cli, tmp_path: Path) -> None:
     site("up")
     more = 'repetitions = 3\nuntil = "50 %"\nat_most = 12'

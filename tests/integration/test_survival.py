@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -48,15 +49,18 @@ class Faults(threading.Thread):
         super().__init__(daemon=True)
         self._program = program
         self._faults = faults
+        self._seen = self._attempts()
         self.planted = 0
 
+    def _attempts(self) -> set[tuple[str, ...]]:
+        found = (self._program.home / "attempts").glob("*/*/*/stderr.txt")
+        return {path.parts[-4:-2] for path in found if "prepare" not in path.parts[-2]}
+
     def run(self) -> None:
-        seen: set[tuple[str, ...]] = set()
         while self.planted < len(self._faults):
-            found = (self._program.home / "attempts").glob("*/*/*/stderr.txt")
-            attempts = {path.parts[-4:-2] for path in found if "prepare" not in path.parts[-2]}
-            if attempts - seen:
-                seen |= attempts
+            attempts = self._attempts()
+            if attempts - self._seen:
+                self._seen |= attempts
                 time.sleep(2)  # the job is on its way
                 self._faults[self.planted]()
                 self.planted += 1
@@ -117,6 +121,31 @@ def test_a_campaign_finishes_unattended(alone: tuple[Cli, list[tuple[str, str]]]
         assert " INFO " in (program.home / "nodes" / "master" / "logs" / f"{name}.log").read_text()
 
 
+def test_missing_blocks_are_named_and_can_be_given_up(
+    alone: tuple[Cli, list[tuple[str, str]]], cache: Path
+) -> None:
+    """The data of every DataNode is gone, as with one copy and a dead card: no wait helps."""
+    program, _ = alone
+    for folder in (program.home / "nodes").glob("worker*/data/datanode"):
+        shutil.rmtree(folder)
+
+    program("up", code=7)
+    said = " ".join(program.stderr.split())
+    assert "files lack blocks: " in said
+    assert "/boardcluster/input/" in said
+    assert "boardcluster up --leave-safe-mode" in said
+    assert "not healthy" not in said, "it was not only given up at last"
+    assert load_state(program.home) is None
+
+    program("up", "--leave-safe-mode")
+    assert "leaving safe mode: " in program.stderr
+    assert program.json("status")["phase"] == "up"
+    live = operation.attach(program.home, cache=cache, progress=no_progress)
+    hdfs = WebHdfs(live.layout, live.master)
+    (name,) = (row.name for row in hdfs.list("/boardcluster/input"))
+    assert hdfs.list(f"/boardcluster/input/{name}") == [], "the next run makes it again"
+
+
 SLEEPER = """\
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -146,7 +175,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 
 
 def test_a_run_over_which_the_driver_slept_is_run_again(
-    tmp_path: Path, cli: Callable[..., Cli]
+    alone: tuple[Cli, list[tuple[str, str]]], tmp_path: Path, cli: Callable[..., Cli]
 ) -> None:
     """A real driver and a real job; its C library shows it the clocks of a machine that slept.
 
@@ -156,54 +185,27 @@ def test_a_run_over_which_the_driver_slept_is_run_again(
     source, library, slept = (tmp_path / name for name in ("sleep.c", "sleep.so", "slept"))
     source.write_text(SLEEPER)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
-    program = cli(tmp_path / "home")
+    program = cli(alone[0].home)
     program.env |= {"LD_PRELOAD": str(library), "SLEPT_FILE": str(slept)}
-    program("init", "--workers", "1", "--subnet", "198.18.66.0/24")
-    try:
-        file = tmp_path / "alone.toml"
-        file.write_text(CAMPAIGN.replace("repeat_tainted = 0", "repeat_tainted = 1"))
+    file = tmp_path / "asleep.toml"
+    file.write_text(
+        CAMPAIGN.replace("repeat_tainted = 0", "repeat_tainted = 1").replace("alone", "asleep")
+    )
 
-        def fall_asleep() -> None:
-            slept.write_text("70")
+    def fall_asleep() -> None:
+        slept.write_text("70")
 
-        faults = Faults(program, [fall_asleep])
-        faults.start()
-        with program.start("run", str(file), "--yes") as running:
-            out, err = running.communicate(timeout=400)
-        faults.join(5)
-        rows = program.json("results", "--all")["results"]
-        ended = [(row["attempt"]["state"], row["attempt"]["reason"]) for row in rows]
-        assert ended[0][0] == "invalid", out + err
-        assert "this machine slept for 1 min 10 s" in ended[0][1]
-        assert ended[1][0] == "ok", ended  # whatever else this machine does
-        assert "slept" not in ended[1][1]
-    finally:
-        program("down")
-
-
-def test_missing_blocks_are_named_and_can_be_given_up(
-    alone: tuple[Cli, list[tuple[str, str]]], cache: Path
-) -> None:
-    """The data of every DataNode is gone, as with one copy and a dead card: no wait helps."""
-    program, _ = alone
-    for folder in (program.home / "nodes").glob("worker*/data/datanode"):
-        shutil.rmtree(folder)
-
-    program("up", code=7)
-    said = " ".join(program.stderr.split())
-    assert "files lack blocks: " in said
-    assert "/boardcluster/input/" in said
-    assert "boardcluster up --leave-safe-mode" in said
-    assert "not healthy" not in said, "it was not only given up at last"
-    assert load_state(program.home) is None
-
-    program("up", "--leave-safe-mode")
-    assert "leaving safe mode: " in program.stderr
-    assert program.json("status")["phase"] == "up"
-    live = operation.attach(program.home, cache=cache, progress=no_progress)
-    hdfs = WebHdfs(live.layout, live.master)
-    (name,) = (row.name for row in hdfs.list("/boardcluster/input"))
-    assert hdfs.list(f"/boardcluster/input/{name}") == [], "the next run makes it again"
+    faults = Faults(program, [fall_asleep])
+    faults.start()
+    with program.start("run", str(file), "--yes", "--json") as running:
+        out, err = running.communicate(timeout=400)
+    faults.join(5)
+    rows = program.json("results", "--all", "--campaign", json.loads(out)["campaign"]["id"])
+    ended = [(row["attempt"]["state"], row["attempt"]["reason"]) for row in rows["results"]]
+    assert ended[0][0] == "invalid", out + err
+    assert "this machine slept for 1 min 10 s" in ended[0][1]
+    assert ended[1][0] == "ok", ended  # whatever else this machine does
+    assert "slept" not in ended[1][1]
 
 
 @pytest.mark.soak

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import cast
@@ -13,6 +14,7 @@ from boardcluster.workloads.base import Workload
 __all__ = ["changes_work", "load_workload", "parameter_defaults", "workload_names"]
 
 
+@functools.cache
 def workload_names() -> tuple[str, ...]:
     """Return the names of all workloads: the folders here."""
     return tuple(sorted(module.name for module in iter_modules(__path__) if module.ispkg))
