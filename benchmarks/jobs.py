@@ -1,8 +1,8 @@
 """Our Spark jobs against the same jobs written the textbook way. How to run it: README.md here.
 
-Both run on one cluster that is up, in turns: ours, textbook, ours, textbook. Both have the executors
-that its profile gives a job of this size. A time is that of the whole submission, on the driver's
-monotonic clock. Ends with status 1 if the mean ratio of a job is above 1.
+Both run on one cluster that is up, in turns: ours, textbook, ours, textbook. Both have the
+executors that its profile gives a job of this size. A time is that of the whole submission, on the
+driver's monotonic clock. Ends with status 1 if the mean ratio of a job is above 1.
 """
 
 from __future__ import annotations
