@@ -64,7 +64,7 @@ ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
 SAFE_MODE = re.compile(r"SafeModeException|name ?node is in safe mode", re.IGNORECASE)
 """What whoever writes to HDFS is told when its NameNode takes nothing any more."""
 NO_ROOM = re.compile(r"File \S+ could only be written to 0 of the \d+ minReplication nodes")
-"""What whoever writes to HDFS is told when no DataNode takes a block.
+"""What whoever writes to HDFS is told when no DataNode takes a block, mostly for want of room.
 
 Source: Apache Hadoop, ``BlockManager.chooseTarget4NewBlock``.
 """

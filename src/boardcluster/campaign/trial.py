@@ -363,11 +363,11 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
         sick += unhealthy_nodes(live.layout, live.master)
     if SAFE_MODE.search(error.message):
         sick.append("HDFS is in safe mode, so nothing can be written")
-    if not sick and not lost and NO_ROOM.search(error.message):
-        fullest = fullest_disk(live.layout, live.remotes)
-        sick = ["HDFS had no room for a block" + (f" ({fullest})" if fullest else "")]
     if not sick and not lost and not _OOM_WORDS.search(words):
         sick = [f"{name}: {what}" for name, what in this.standstills.items()]
+    if not sick and not lost and NO_ROOM.search(error.message):
+        fullest = fullest_disk(live.layout, live.remotes)
+        sick = ["no DataNode took a block" + (f" ({fullest})" if fullest else "")]
     if sick or lost:
         kind, named = ("storage", "; ".join(sick)) if sick else ("node_lost", ", ".join(lost))
         return TrialEnd(

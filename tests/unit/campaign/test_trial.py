@@ -785,7 +785,7 @@ def test_a_disk_that_was_full_makes_a_failure_invalid_also_when_it_has_room_agai
 
     end = bed.run()
 
-    told = "HDFS had no room for a block (worker2: its disk is 86.0 % full now)"
+    told = "no DataNode took a block (worker2: its disk is 86.0 % full now)"
     assert end.state is AttemptState.INVALID
     assert end.lost == ("node worker2" if gone else told)
     assert end.reason.startswith(f"{'node_lost' if gone else 'storage'}: {end.lost}; File /x could")
@@ -845,9 +845,14 @@ def test_a_disk_that_died_comes_before_the_daemon_that_died_of_it(
     assert end.reason.startswith(f"storage: {end.lost}; count: exit status 1")
 
 
+@pytest.mark.parametrize(
+    "told", ["", "File /x could only be written to 0 of the 1 minReplication nodes"]
+)
 def test_a_disk_that_stood_still_and_works_again_is_not_the_jobs_fault(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, told: str
 ) -> None:
+    """It takes no block meanwhile, which is not for want of room."""
+    bed.world.default_apps = [app("FAILED", diagnostics=told)]
     words = {"worker2": "its disk sda did nothing for 64 s"}
     monkeypatch.setattr("boardcluster.campaign.observation.standstills", lambda *_, **__: words)
     bed.world.jobs = [lambda: ended(1)]
