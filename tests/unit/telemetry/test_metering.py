@@ -488,17 +488,18 @@ def test_a_meter_that_never_answered_has_no_curve(install: Install) -> None:
 
 
 def test_the_curve_of_a_mere_count_is_how_fast_it_rises(install: Install) -> None:
-    began = time.monotonic()
+    read_at: list[float] = []
 
     def read() -> Reading:
         now = time.monotonic()
-        counted = (95 + 50 * (now - began)) % 100
-        return Reading(seconds=now, watts=None, energy_joules=counted, wraps_at_joules=100.0)
+        read_at.append(now)
+        counted = (9995 + 50 * (now - read_at[0])) % 10_000  # begins again after 0.1 s, and 200 s
+        return Reading(seconds=now, watts=None, energy_joules=counted, wraps_at_joules=10_000.0)
 
     install(Scripted(read))
+    started = time.monotonic()
     with metering([SPEC], {}) as meters:
-        started = time.monotonic()
-        time.sleep(0.3)
+        wait_until(lambda: len(read_at) >= 10, "ten readings", seconds=60)
         ended = time.monotonic()
         meters.powers(started, ended)
         [found] = meters.samples(started, ended)
