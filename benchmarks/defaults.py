@@ -110,7 +110,8 @@ def print_tables(blocks: dict[Block, dict[str, float]]) -> int:
         pairs.append((seconds[OURS], other))
     if not tables:
         print("nothing to compare yet")
-    return int(max([print_table(twin, cells) for twin, cells in sorted(tables.items())]) > 1)
+    largest = (print_table(twin, cells) for twin, cells in sorted(tables.items()))
+    return int(max(largest, default=0.0) > 1)
 
 
 def print_table(twin: str, cells: dict[Cell, list[tuple[float, float]]]) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.campaign.execution import clear_scratch, write_configuration
+from boardcluster.campaign.execution import scratch_of, write_configuration
 from boardcluster.cli.options import cache_folder
 from boardcluster.records import Engine
 from boardcluster.services.job_sizing import size_job
@@ -260,7 +260,7 @@ def main() -> None:
             slower = measure_all(bench, chosen, options.pairs)
         finally:
             bench.clear()
-            clear_scratch(live)
+            live.master.run(["rm", "-rf", scratch_of(live.layout, live.spec.master, TAG)])
     if slower:
         sys.exit("\n".join(["", *(f"slower than the textbook: {row}" for row in slower)]))
 

@@ -109,7 +109,7 @@ def fullest_disk(layout: Layout, remotes: Mapping[str, Remote]) -> str:
     def percent(name: str) -> float:
         try:
             return _usage(remotes[name], layout.data(workers[name]), timeout_seconds=patience)[0]
-        except (BoardclusterError, ValueError, IndexError):
+        except (ValueError, IndexError):
             return 0.0
 
     found, _ = each_node(workers, percent)
