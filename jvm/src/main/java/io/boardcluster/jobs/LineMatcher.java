@@ -7,31 +7,55 @@ import java.util.regex.Pattern;
 import org.apache.hadoop.io.Text;
 
 /**
- * Finds a regular expression in lines. A line of ASCII is matched where it lies, without a string
- * being made of it; an expression without any special character is searched for in the bytes.
+ * Finds a regular expression in lines. What every match begins with is searched for in the bytes,
+ * and a line without it is done; where the expression is no more than that, so is one with it. A
+ * line of ASCII is matched where it lies, without a string being made of it.
  */
 final class LineMatcher {
 
     private static final String SPECIAL = "\\[](){}.*+?^$|";
+    private static final String MAY_BE_NONE = "*?{";
 
-    private final byte[] literal;
+    /** The ASCII that every match begins with; may be empty. */
+    private final byte[] beginning;
+
+    /** Whether the expression matches its beginning and nothing else. */
+    private final boolean literal;
+
     private final AsciiLine view = new AsciiLine();
     private final Matcher matcher;
 
     LineMatcher(String regex) {
-        literal = isLiteral(regex) ? regex.getBytes(StandardCharsets.US_ASCII) : null;
+        String plain = beginningOf(regex);
+        beginning = plain.getBytes(StandardCharsets.US_ASCII);
+        literal = !plain.isEmpty() && plain.equals(regex);
         matcher = Pattern.compile(regex).matcher("");
     }
 
-    private static boolean isLiteral(String regex) {
-        return !regex.isEmpty()
-                && regex.chars().allMatch(one -> one < 0x80 && SPECIAL.indexOf(one) < 0);
+    /** {@return the text that every match of an expression begins with, as far as it is plain} */
+    static String beginningOf(String regex) {
+        if (regex.indexOf('|') >= 0) {
+            return "";
+        }
+        int end = 0;
+        while (end < regex.length() && isPlain(regex.charAt(end))) {
+            end++;
+        }
+        boolean optional = end < regex.length() && MAY_BE_NONE.indexOf(regex.charAt(end)) >= 0;
+        return regex.substring(0, optional ? Math.max(0, end - 1) : end);
+    }
+
+    private static boolean isPlain(char one) {
+        return one < 0x80 && SPECIAL.indexOf(one) < 0;
     }
 
     /** {@return whether the expression is found anywhere in the line} */
     boolean isIn(Text line) {
-        if (literal != null) {
-            return indexOf(line.getBytes(), 0, line.getLength()) >= 0;
+        if (!mayBeIn(line)) {
+            return false;
+        }
+        if (literal) {
+            return true;
         }
         if (Lines.isAscii(line)) {
             view.set(line.getBytes(), line.getLength());
@@ -40,15 +64,22 @@ final class LineMatcher {
         return matcher.reset(line.toString()).find();
     }
 
+    private boolean mayBeIn(Text line) {
+        return beginning.length == 0 || indexOf(line.getBytes(), 0, line.getLength()) >= 0;
+    }
+
     /** Counts each text in the line that the expression matches, one behind the other. */
     void addMatches(Text line, WordTable table) {
+        if (!mayBeIn(line)) {
+            return;
+        }
         byte[] bytes = line.getBytes();
         int length = line.getLength();
-        if (literal != null) {
+        if (literal) {
             int at = indexOf(bytes, 0, length);
             while (at >= 0) {
-                table.add(bytes, at, literal.length, 1);
-                at = indexOf(bytes, at + literal.length, length);
+                table.add(bytes, at, beginning.length, 1);
+                at = indexOf(bytes, at + beginning.length, length);
             }
         } else if (Lines.isAscii(line)) {
             view.set(bytes, length);
@@ -65,12 +96,15 @@ final class LineMatcher {
         }
     }
 
-    /** {@return where the literal begins; -1 if nowhere. In UTF-8 no character is in another} */
+    /**
+     * {@return where {@link #beginning} is; -1 if nowhere} ASCII is itself wherever it stands in
+     * UTF-8, malformed or not.
+     */
     private int indexOf(byte[] bytes, int from, int length) {
-        int end = length - literal.length;
-        byte first = literal[0];
+        int end = length - beginning.length;
+        byte first = beginning[0];
         for (int at = from; at <= end; at++) {
-            if (bytes[at] == first && isAt(bytes, at, literal)) {
+            if (bytes[at] == first && isAt(bytes, at, beginning)) {
                 return at;
             }
         }

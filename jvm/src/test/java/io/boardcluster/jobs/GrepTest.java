@@ -15,6 +15,7 @@ import org.apache.hadoop.io.Text;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -51,7 +52,8 @@ class GrepTest extends LocalSpark {
             strings = {
                 "EWR", "a.b", "a\\.b", "^a", "b$", "aab", "(?i)GRÖSSE|größe", "Größe",
                 "^$", "",
-                "\\bUA\\b.*IAH", "[^,]+,LGA", "日.語", "\\d{4}", " ", "(a)\\1", "zzz"
+                "\\bUA\\b.*IAH", "[^,]+,LGA", "日.語", "\\d{4}", " ", "(a)\\1", "zzz",
+                "ab?", "aa*b", "ax{0}b", "aab+ E", "2013(,1)+", "N1[0-9]*,EWR", "EWR|LGA", "z|\t"
             })
     void theLinesAreThoseInWhichJavaFindsTheExpression(String regex) throws IOException {
         Path input = Files.writeString(folder.resolve("input.txt"), String.join("\n", LINES));
@@ -60,6 +62,15 @@ class GrepTest extends LocalSpark {
         assertEquals(0, grep(input, output, regex), this::said);
 
         assertEquals(expected(regex), read(output));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "EWR, EWR", "N1[0-9]*, N1", "ab?c, a", "ab*, a", "ab{0}, a", "ab+, ab", "a?, ''", "^a, ''",
+        "ab|cd, ''", "x(?i)ab, x", "ab\\d, ab", "größe, gr", "'', ''"
+    })
+    void whatEveryMatchBeginsWith(String regex, String beginning) {
+        assertEquals(beginning, LineMatcher.beginningOf(regex));
     }
 
     @Test
