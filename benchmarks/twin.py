@@ -4,10 +4,14 @@
     benchmarks/twin.py start       up of five limited nodes against five plain ones, in pairs
     benchmarks/twin.py dilation    the same jobs at dilation 2 and 4 against 1, after division
     benchmarks/twin.py shape       published cells of benchmarks/twin/: ratios against the papers'
+    benchmarks/twin.py keep        adds the finished experiments of --root to twin/cells.json
+    benchmarks/twin.py table       the table of `shape` again, without a run
     benchmarks/twin.py calibrate   from stored runs: start and work of each class, as TOML
 
 Prints Markdown tables with every cell, also the bad ones, and ends with 1 if a target is missed.
-Results are kept in --root: killed at any moment and run again, it goes on where it was.
+Results are kept in --root: killed at any moment and run again, it goes on where it was. `shape`
+runs three blocks of all cells of an experiment, or --blocks of them; further blocks need another
+--root, and its table is over those that were kept, too: medians of times and of ratios.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -45,8 +49,17 @@ from boardcluster.units import format_bytes
 CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "twin"
 EXAMPLES = Path(__file__).parent.parent / "examples" / "twin"
-EXPERIMENTS = ("spark", "media", "spark-1gb", "hadoop", "pcie", "hadoop-count")
+KEPT = FILES / "cells.json"
+EXPERIMENTS = ("pcie", "spark", "media", "hadoop", "spark-1gb", "hadoop-1gb", "hadoop-count")
 """Shortest first; the last takes hours for each run."""
+BLOCKS = 3
+"""Of each campaign file, as its ``starts``."""
+
+KEPT_OF_AN_ENTRY = (
+    *("count", "mean_seconds", "published_seconds"),
+    *("ratio", "published_ratio", "difference_percent"),
+)
+"""Of an experiment's table."""
 
 DILATIONS = (1, 2, 4)
 POINTS = (
@@ -321,32 +334,88 @@ def _verified(home: Path) -> Iterator[tuple[Trial, Measurement]]:
             yield result.trial, measurement
 
 
-def shape(root: Path, missed: Missed, runs: int) -> None:
+def shape(root: Path, missed: Missed, given: argparse.Namespace) -> None:
     """Run the experiments and compare every ratio that was published."""
-    del runs  # the campaign files say how often
-    off: list[float] = []
-    print("\n| experiment | cell | runs | time | published | ratio | published | off |")
-    print("|---|---|--:|--:|--:|--:|--:|--:|")
-    for name in EXPERIMENTS:
-        program = Program(root)
-        file = str(FILES / f"{name}.toml")
-        text = program.run("experiment", file, "--home-root", str(root), "--json", codes=(0, 9))
-        before = len(off)
+    files = _files(root, given.blocks)
+    for name in given.only or EXPERIMENTS:
+        file = str(files / f"{name}.toml")
+        text = Program(root).run(
+            "experiment", file, "--home-root", str(root), "--json", codes=(0, 9)
+        )
         table = json.loads(text)["table"]
-        for row in table["rows"]:
-            for entry in row["entries"]:
-                cell = _cell(table["vary"], row, entry)
-                if entry["difference_percent"] is not None:
-                    off.append(entry["difference_percent"] / 100)
-                    missed.note(f"{name}: {cell}", off[-1], CELL_OFF_MOST)
-                print(_shape_row(name, cell, entry), flush=True)
+        done = root / f"shape-{name}.json"
+        known = json.loads(done.read_text()) if done.exists() else []
+        sitting = known[0]["sitting"] if known else time.strftime("%Y%m%d-%H%M%S")
+        done.write_text(json.dumps(_cells(name, sitting, table)))
         for lost in table["left_out"]:
             trial = lost["trial"]
             workers = column_words("workers", str(trial["workers"]))
             what = f"{name} {trial['workload']} on {trial['engine']}, {workers}"
             missed.rows.append(f"{what}: {lost['state']}")
-        if len(off) == before:
-            missed.rows.append(f"{name}: no ratio")
+    shape_table(root, missed)
+
+
+def _files(root: Path, blocks: int) -> Path:
+    """Return a folder with the experiments' files, which ask for so many blocks."""
+    if blocks == BLOCKS:
+        return FILES
+    target = root / f"files-{blocks}"
+    target.mkdir(exist_ok=True)
+    for file in FILES.glob("*.toml"):
+        text = file.read_text().replace(f"\nstarts = {BLOCKS}", f"\nstarts = {blocks}")
+        (target / file.name).write_text(text)
+    return target
+
+
+def _cells(name: str, sitting: str, table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the cells of an experiment's table, as they are kept."""
+    return [
+        {
+            "experiment": name,
+            "sitting": sitting,
+            "cell": _cell(table["vary"], row, entry),
+            "calibrates": "(calibrates " in entry["published_source"],
+            **{key: entry[key] for key in KEPT_OF_AN_ENTRY},
+        }
+        for row in table["rows"]
+        for entry in row["entries"]
+    ]
+
+
+def _all_cells(root: Path) -> list[dict[str, Any]]:
+    """Return the cells that were kept and those of a root."""
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for file in (KEPT, *sorted(root.glob("shape-*.json"))):
+        for row in json.loads(file.read_text()) if file.exists() else ():
+            rows[row["experiment"], row["sitting"], row["cell"]] = row
+    return [rows[key] for key in sorted(rows)]
+
+
+def keep(root: Path) -> None:
+    """Write the cells where the next table finds them."""
+    rows = [json.dumps(row) for row in _all_cells(root)]
+    KEPT.write_text("[\n" + ",\n".join(rows) + "\n]\n")
+
+
+def shape_table(root: Path, missed: Missed) -> None:
+    """Print every cell: medians over the sittings that measured it."""
+    cells: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    for row in _all_cells(root):
+        cells.setdefault((EXPERIMENTS.index(row["experiment"]), row["cell"]), []).append(row)
+    off: list[float] = []
+    measured = set()
+    print("\n| experiment | cell | runs | time | published | ratio | published | off |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|")
+    for (place, cell), rows in sorted(cells.items()):
+        differences = [row["difference_percent"] for row in rows]
+        if None not in differences:
+            off.append(statistics.median(differences) / 100)
+            missed.note(f"{EXPERIMENTS[place]}: {cell}", off[-1], CELL_OFF_MOST)
+            measured.add(place)
+        print(_shape_row(EXPERIMENTS[place], cell, rows), flush=True)
+    missed.rows += [
+        f"{name}: no ratio" for place, name in enumerate(EXPERIMENTS) if place not in measured
+    ]
     if off:
         median = statistics.median(abs(value) for value in off)
         what = f"median of {len(off)} ratios"
@@ -363,20 +432,20 @@ def _cell(vary: str, row: dict[str, Any], entry: dict[str, Any]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _shape_row(name: str, cell: str, entry: dict[str, Any]) -> str:
-    def text(value: float | None, digits: int) -> str:
-        return "-" if value is None else f"{value:.{digits}f}"
+def _shape_row(name: str, cell: str, rows: list[dict[str, Any]]) -> str:
+    def text(key: str, form: str) -> str:
+        values = [row[key] for row in rows]
+        return "-" if None in values else format(statistics.median(values), form)
 
-    off = entry["difference_percent"]
     cells = (
         name,
-        f"{cell} (calibrates)" if "(calibrates " in entry["published_source"] else cell,
-        str(entry["count"]),
-        text(entry["mean_seconds"], 1),
-        text(entry["published_seconds"], 1),
-        text(entry["ratio"], 2),
-        text(entry["published_ratio"], 2),
-        "-" if off is None else f"{off:+.0f} %",
+        f"{cell} (calibrates)" if rows[0]["calibrates"] else cell,
+        str(sum(row["count"] for row in rows)),
+        text("mean_seconds", ".1f"),
+        text("published_seconds", ".1f"),
+        text("ratio", ".2f"),
+        text("published_ratio", ".2f"),
+        text("difference_percent", "+.0f"),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -419,9 +488,8 @@ def _is_cell_of(row: Calibration, trial: Trial) -> bool:
     )
 
 
-def calibrate(root: Path, missed: Missed, runs: int) -> None:
+def calibrate(root: Path, missed: Missed) -> None:
     """Print the runs of each class's cell as twin/calibration.toml has them, and its rates."""
-    del runs
     found = list(_timed_runs(root))
     for row in calibrations():
         own = tuple(run for trial, run in found if _is_cell_of(row, trial))
@@ -462,24 +530,30 @@ def _calibrated(root: Path) -> None:
 
 def main() -> None:
     """Run what the command line asks for."""
-    parts = {
-        "points": points,
-        "start": start,
-        "dilation": dilation,
-        "shape": shape,
-        "calibrate": calibrate,
-    }
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("what", choices=parts)
+    parser.add_argument("what", choices=PARTS)
     parser.add_argument("--root", type=Path, default=Path("twin-results"), help="where results go")
-    parser.add_argument("--runs", type=int, default=3, help="how often each thing is done")
+    parser.add_argument("--runs", type=int, default=3, help="of points, start and dilation")
+    parser.add_argument("--blocks", type=int, default=BLOCKS, help="of shape")
+    parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, help="experiments of shape")
     given = parser.parse_args()
     root = given.root.resolve()
     root.mkdir(parents=True, exist_ok=True)
     missed = Missed()
-    parts[given.what](root, missed, given.runs)
+    PARTS[given.what](root, missed, given)
     if missed.rows:
         sys.exit(f"missed: {'; '.join(missed.rows)}")
+
+
+PARTS: dict[str, Callable[[Path, Missed, argparse.Namespace], None]] = {
+    "points": lambda root, missed, given: points(root, missed, given.runs),
+    "start": lambda root, missed, given: start(root, missed, given.runs),
+    "dilation": lambda root, missed, given: dilation(root, missed, given.runs),
+    "shape": shape,
+    "keep": lambda root, _missed, _given: keep(root),
+    "table": lambda root, missed, _given: shape_table(root, missed),
+    "calibrate": lambda root, missed, _given: calibrate(root, missed),
+}
 
 
 if __name__ == "__main__":
