@@ -404,7 +404,7 @@ def shape_table(root: Path, missed: Missed) -> None:
         cells.setdefault((EXPERIMENTS.index(row["experiment"]), row["cell"]), []).append(row)
     off: list[float] = []
     measured = set()
-    print("\n| experiment | cell | runs | time | published | ratio | published | off |")
+    print("\n| experiment | cell | runs | time, s | published, s | ratio | published | off, % |")
     print("|---|---|--:|--:|--:|--:|--:|--:|")
     for (place, cell), rows in sorted(cells.items()):
         differences = [row["difference_percent"] for row in rows]

@@ -65,6 +65,7 @@ medium = "samsung-pro-plus-256gb"
 memory = "3 GiB"
 disk = "2 GiB"
 """
+MASTERS = 'disk = "1 GiB"\n'
 GIB = 1 << 30
 COUNTED_PAYLOAD = 1448 / 1514  # docs/reference/twin.md: the token bucket counts headers
 EXAMPLE = Path(__file__).parents[2] / "examples" / "twin" / "pcie-2-against-3.toml"
@@ -499,3 +500,24 @@ def test_disks_keep_data_and_their_size_until_they_are_wiped(boards: Boards) -> 
 
     program("down", "--wipe")
     assert not list(live.home.glob("nodes/*/disk.img"))
+
+
+def test_a_node_without_a_medium_keeps_its_data(boards: Boards) -> None:
+    """The master then has this machine's disk, with HDFS's names on it."""
+    boards.file.write_text(TWIN.replace('medium = "samsung-ufs-256gb"\n', "").replace(MASTERS, ""))
+    try:
+        boards.up()
+        live = attached(boards)
+        source, back = live.home / "kept.txt", live.home / "back.txt"
+        source.write_text("kept\n")
+        WebHdfs(live.layout, live.master).put(source, "/kept.txt")
+        boards.program("down")
+        boards.up()
+        live = attached(boards)
+        WebHdfs(live.layout, live.master).get("/kept.txt", back)
+        assert back.read_text() == "kept\n"
+        assert not (live.home / "nodes/master/disk.img").exists()
+        assert (live.home / "nodes/master/disk").stat().st_uid == 0
+    finally:
+        boards.program("down", "--wipe")
+        boards.file.write_text(TWIN)

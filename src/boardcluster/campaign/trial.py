@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -56,12 +56,15 @@ from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.yarn import unhealthy_nodes
 from boardcluster.telemetry.standstill import STILL_SECONDS
+from boardcluster.twin.heat import heat_models
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import InputKind, Proof
 
 __all__ = ["Bench", "TrialEnd", "run_trial"]
 
 _T = TypeVar("_T")
+
+_FULL_SPEED = "a warm-up at this machine's full speed: its time says nothing about the boards"
 
 _OOM_WORDS = re.compile(r"(^|: )oom \(")
 """How a failure for lack of memory is told; a node that swaps stands still, too."""
@@ -142,7 +145,32 @@ def run_trial(
     attempt: str,
     earlier: EarlierRuns = NO_RUNS,
 ) -> TrialEnd:
-    """Run the jobs of a trial once; what earlier runs say is what it is judged against."""
+    """Run the jobs of a trial once; what earlier runs say is what it is judged against.
+
+    On emulated boards a warm-up runs at this machine's full speed: it warms daemons and caches as
+    one at the boards' speed does, in a fraction of the time. Where heat is modelled it does not,
+    since it also has to warm the boards.
+    """
+    if not trial.warm_up or live.limiter is None or heat_models(live.spec.nodes):
+        return _run_once(live, trial, bench, folder=folder, attempt=attempt, earlier=earlier)
+    with live.unlimited():
+        fast = replace(live, limiter=None, state=replace(live.state, dilation=1.0))
+        end = _run_once(fast, trial, bench, folder=folder, attempt=attempt, earlier=earlier)
+    if end.measurement is None:
+        return end
+    remarks = (*end.measurement.remarks, _FULL_SPEED)
+    return replace(end, measurement=replace(end.measurement, remarks=remarks))
+
+
+def _run_once(
+    live: LiveCluster,
+    trial: Trial,
+    bench: Bench,
+    *,
+    folder: Path,
+    attempt: str,
+    earlier: EarlierRuns,
+) -> TrialEnd:
     this = _Attempt(
         live=live, trial=trial, bench=bench, folder=folder, tag=attempt, earlier=earlier
     )

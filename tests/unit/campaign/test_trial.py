@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -40,6 +40,7 @@ from boardcluster.records import (
     Dataset,
     Engine,
     Measurement,
+    NodeLimits,
     Policy,
     Trial,
     Verdict,
@@ -119,6 +120,73 @@ def bed(live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.Mon
 
 def mix(*names: str, concurrency: int = 1, **fields: Any) -> Trial:
     return trial_of("+".join(names), concurrency=concurrency, **fields)
+
+
+@dataclass
+class FakeLimits:
+    """In place of a Limiter: remembers what was done to the limits last."""
+
+    done: str = "set"
+    limits: tuple[NodeLimits, ...] = ()
+
+    def lift(self) -> None:
+        self.done = "lifted"
+
+    def set(self) -> None:
+        self.done = "set"
+
+    def set_shares(self, shares: Mapping[str, float]) -> None:
+        assert shares == {}
+
+    def changed(self, *, links: bool) -> list[str]:
+        return []
+
+    def cpu_seconds(self) -> dict[str, float]:
+        return {}
+
+
+def during_the_job(bed: Bed, limits: FakeLimits) -> list[str]:
+    """Limit a cluster at a dilation of 4; return how each of its jobs finds the limits."""
+    stand_in: Any = limits
+    bed.live = replace(bed.live, limiter=stand_in, state=replace(bed.live.state, dilation=4.0))
+    found: list[str] = []
+
+    def job() -> Completed:
+        found.append(limits.done)
+        return ended()
+
+    bed.world.jobs = [job]
+    return found
+
+
+@pytest.mark.parametrize(("warm_up", "then"), [(False, "set"), (True, "lifted")])
+def test_only_a_warm_up_of_emulated_boards_runs_at_full_speed(
+    bed: Bed, *, warm_up: bool, then: str
+) -> None:
+    limits = FakeLimits()
+    found = during_the_job(bed, limits)
+    measurement = bed.measured(trial_of(warm_up=warm_up))
+    assert (found, limits.done) == ([then], "set")
+    assert measurement.dilation == (1.0 if warm_up else 4.0)
+    said = [line for line in measurement.remarks if "full speed" in line]
+    assert len(said) == warm_up
+
+
+def test_a_warm_up_also_heats_boards_whose_heat_is_modelled(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "heat_models", lambda nodes: {nodes[0].name: object()})
+    found = during_the_job(bed, FakeLimits())
+    bed.measured(trial_of(warm_up=True))
+    assert found == ["set"]
+
+
+def test_a_warm_up_that_fails_leaves_the_limits_set(bed: Bed) -> None:
+    limits = FakeLimits()
+    during_the_job(bed, limits)
+    bed.world.jobs = [lambda: ended(1)]
+    assert bed.run(trial_of(warm_up=True)).state is AttemptState.FAILED
+    assert limits.done == "set"
 
 
 class FakeHeartbeat:

@@ -27,6 +27,7 @@ __all__ = [
     "device_of",
     "forget_device",
     "held_bytes",
+    "make_folder",
     "noted_devices",
 ]
 
@@ -43,8 +44,8 @@ _OWNED = """\
 test "$(stat -c %u:%g:%a "$0")" = "0:$1:1775" && exit
 chown -R --no-dereference "$1:$1" "$0" && chown "0:$1" "$0" && chmod 1775 "$0"
 """
-"""Gives what is on a new disk to a user. Its first folder stays root's, with the bit by which
-nobody removes another's files there: what root keeps on a disk must not be exchanged."""
+"""Gives what is in the folder of a disk to a user. The folder itself stays root's, with the bit by
+which nobody removes another's files there: what root keeps on a disk must not be exchanged."""
 
 
 def check_tools() -> None:
@@ -108,7 +109,7 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0
         # Without noinit_itable the kernel would clear tables while jobs run, at the disk's speed.
         options = "noatime,noinit_itable"
         remote.run(["mount", "-t", "ext4", "-o", options, device, str(folder / DISK)])
-        remote.run(["sh", "-c", _OWNED, str(folder / DISK), str(owner)])
+        _give(folder, remote, owner)
     except RemoteError as error:
         raise HostError(
             f"the disk {image} cannot be mounted: {error.message}",
@@ -118,6 +119,24 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0
         # While it is mounted this only marks it: the kernel detaches it with the last user.
         run_program(["losetup", "--detach", device], check=False)
     return number
+
+
+def make_folder(folder: Path, remote: Remote, *, owner: int = 0) -> None:
+    """Make the folder in which a limited node without a disk of its own keeps its data.
+
+    Like the file system of a disk it is root's: one of that name that a job made is not kept.
+
+    Args:
+        folder: the node's folder, the same here and on the node.
+        remote: the node, as root.
+        owner: number of the user whose files are in it.
+    """
+    remote.run(["mkdir", "-p", str(folder / DISK)])
+    _give(folder, remote, owner)
+
+
+def _give(folder: Path, remote: Remote, owner: int) -> None:
+    remote.run(["sh", "-c", _OWNED, str(folder / DISK), str(owner)])
 
 
 def _format(image: Path, size_bytes: int) -> None:

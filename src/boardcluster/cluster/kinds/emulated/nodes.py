@@ -31,7 +31,7 @@ from boardcluster.cluster.kinds.emulated.service_user import (
     require_readable,
 )
 from boardcluster.cluster.limits.cgroups import find_cgroups
-from boardcluster.cluster.limits.disks import attach_disk, check_tools, device_of
+from boardcluster.cluster.limits.disks import attach_disk, check_tools, device_of, make_folder
 from boardcluster.cluster.limits.limiter import (
     Limiter,
     Port,
@@ -154,15 +154,16 @@ def admin_of(node: LiveNode, state: LiveState) -> NetnsRemote:
 
 
 def _attach_disks(state: LiveState) -> None:
-    """Give limited nodes their disks."""
+    """Give limited nodes their disks, or the folder of those that have none."""
     disks = {row.node: row.disk for row in state.limits}
     for node in state.nodes:
-        disk = disks.get(node.name)
-        if disk is not None:
-            admin = admin_of(node, state)
-            attach_disk(
-                Path(node.folder), admin, size_bytes=disk.size_bytes, owner=state.service_uid
-            )
+        if node.name not in disks:
+            continue
+        disk, folder, admin = disks[node.name], Path(node.folder), admin_of(node, state)
+        if disk is None:
+            make_folder(folder, admin, owner=state.service_uid)
+        else:
+            attach_disk(folder, admin, size_bytes=disk.size_bytes, owner=state.service_uid)
 
 
 def _await_idle(pid: int, log: str) -> None:
