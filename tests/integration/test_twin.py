@@ -452,6 +452,28 @@ def test_the_page_cache_of_a_node_stays_within_its_memory(live: LiveCluster) -> 
         assert 0.9 * 2 * GIB < int(used.read_text()) <= 2 * GIB
 
 
+def test_no_more_waits_to_be_written_than_on_the_board(live: LiveCluster) -> None:
+    """The board has 2 GiB, so what is written beyond a fifth of that takes its medium's time."""
+    held = Path("/sys/dev/block", device_number(live, "master"), "bdi", "strict_limit")
+    if not held.exists():
+        pytest.skip("before Linux 6.2 the kernel has no such limit for a single device")
+    large = f"{live.home}/nodes/master/disk/large"
+    master = live.remotes["master"]
+    before = unwritten_bytes()
+    try:
+        master.run(["dd", "if=/dev/zero", f"of={large}", "bs=1M", "count=700", "status=none"])
+        waiting = unwritten_bytes() - before
+    finally:
+        with live.unlimited():
+            master.run(["rm", "-f", large])
+    assert waiting < 0.2 * 2 * GIB
+
+
+def unwritten_bytes() -> int:
+    rows = dict(row.split(":", 1) for row in Path("/proc/meminfo").read_text().splitlines())
+    return sum(int(rows[name].split()[0]) * 1024 for name in ("Dirty", "Writeback"))
+
+
 # Down, and up again
 
 
@@ -498,8 +520,11 @@ def test_disks_keep_data_and_their_size_until_they_are_wiped(boards: Boards) -> 
     assert back.read_text() == "kept\n"
     check_limits(live, "worker1")
 
+    device = device_number(live, "worker1")
     program("down", "--wipe")
     assert not list(live.home.glob("nodes/*/disk.img"))
+    held = Path("/sys/dev/block", device, "bdi", "strict_limit")
+    assert not held.exists() or held.read_text() == "0\n"  # nothing is left for others
 
 
 def test_a_node_without_a_medium_keeps_its_data(boards: Boards) -> None:

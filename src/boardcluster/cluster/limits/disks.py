@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from boardcluster.cluster.limits.group_files import read_limit, write_limit
 from boardcluster.errors import CapacityError, ClusterError, HostError, RemoteError
 from boardcluster.fetch.cache import writing
 from boardcluster.remote.base import Remote
@@ -27,6 +28,8 @@ __all__ = [
     "device_of",
     "forget_device",
     "held_bytes",
+    "hold_unwritten",
+    "is_unwritten_held",
     "make_folder",
     "noted_devices",
 ]
@@ -37,6 +40,8 @@ DISK = "disk"
 _IMAGE = "disk.img"
 _NOTE = "disk.device"
 _BLOCK_DEVICES = Path("/sys/dev/block")
+_UNWRITTEN_SHARE = 0.1
+"""Of a node's memory: the kernel's 20 % (vm.dirty_ratio) of what is available, taken as a half."""
 _FORMAT_TIMEOUT_SECONDS = 120.0
 _BLOCK_BYTES = 512
 """Unit of ``st_blocks`` (inode(7))."""
@@ -174,6 +179,39 @@ def held_bytes(nodes: Path, names: Iterable[str]) -> int:
         with contextlib.suppress(OSError):
             total_bytes += (nodes / name / _IMAGE).lstat().st_blocks * _BLOCK_BYTES
     return total_bytes
+
+
+def hold_unwritten(device: str, memory_bytes: int | None) -> None:
+    """Let no more wait to be written to a device than a board of this memory would.
+
+    Otherwise the kernel allows a fifth of this machine's memory, so that a slow card costs nothing
+    until that is full. None lifts the limit. Kernels before 6.2 have none for a single device.
+
+    Args:
+        device: as MAJOR:MINOR.
+        memory_bytes: of the node.
+
+    Raises:
+        HostError: the kernel refused.
+
+    Source: Linux, Documentation/ABI/testing/sysfs-class-bdi.
+    """
+    settings = _BLOCK_DEVICES / device / "bdi"
+    if not (settings / "strict_limit").exists():
+        return
+    if memory_bytes is None:
+        write_limit(settings / "max_ratio", "100")
+    else:
+        most_bytes = int(memory_bytes * _UNWRITTEN_SHARE)
+        with contextlib.suppress(HostError):  # this machine as a whole may hold less than that
+            write_limit(settings / "max_bytes", str(most_bytes))
+    write_limit(settings / "strict_limit", str(int(memory_bytes is not None)))
+
+
+def is_unwritten_held(device: str) -> bool:
+    """Whether what waits to be written to a device is limited, if the kernel can limit it."""
+    file = _BLOCK_DEVICES / device / "bdi" / "strict_limit"
+    return not file.exists() or read_limit(file) == "1"
 
 
 def device_of(folder: Path) -> str:

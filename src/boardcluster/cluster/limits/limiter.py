@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.cluster.limits.cgroups import Cgroups, find_cgroups, joining
-from boardcluster.cluster.limits.disks import detach_leftovers, forget_device, noted_devices
+from boardcluster.cluster.limits.disks import (
+    detach_leftovers,
+    forget_device,
+    hold_unwritten,
+    is_unwritten_held,
+    noted_devices,
+)
 from boardcluster.cluster.limits.links import batch, is_rate, rate_of, shape
 from boardcluster.cluster.limits.watching import CoreWatch, forget_watch
 from boardcluster.errors import BoardclusterError, ClusterError, HostError
@@ -80,6 +86,7 @@ class Limiter:
                 self.groups.set_cpu(node.node, self._cpu_cores(node), node.board_cores)
                 if node.disk is not None:
                     self.groups.set_disk(node.node, self.devices[node.node], node.disk)
+                    hold_unwritten(self.devices[node.node], node.memory_bytes)
                 self._set_link(node.node, node.link_bits_per_second)
             self.watch.ensure(self.groups, self.limits)
             if wrong := self.changed():
@@ -95,6 +102,7 @@ class Limiter:
                 self.groups.set_cpu(node.node, None, node.board_cores)
                 if node.disk is not None:
                     self.groups.set_disk(node.node, self.devices[node.node], None)
+                    hold_unwritten(self.devices[node.node], None)
                 self._set_link(node.node, self.ports[node.node].open_bits_per_second)
 
     def set_shares(self, shares: Mapping[str, float]) -> None:
@@ -127,6 +135,8 @@ class Limiter:
                     for name, value in wanted.items()
                     if read.get(name) != value
                 ]
+                if node.disk is not None and not is_unwritten_held(device):
+                    found.append(f"{node.node}: what waits to be written is not limited any more")
                 if links:
                     found += self._link_changed(node)
         if not self.watch.is_running():
@@ -184,6 +194,8 @@ def clear_leftovers(identity: str, nodes: Path) -> None:
     for name, device in noted_devices(nodes).items():
         with contextlib.suppress(BoardclusterError):
             groups.set_disk(name, device, None)
+        with contextlib.suppress(BoardclusterError):
+            hold_unwritten(device, None)
     for folder in nodes.glob("*"):
         forget_device(folder)
     detach_leftovers(nodes)

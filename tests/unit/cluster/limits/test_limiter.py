@@ -138,6 +138,17 @@ def groups() -> Groups:
     return Groups()
 
 
+@pytest.fixture(autouse=True)
+def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the device's settings of what waits to be written."""
+    folder = tmp_path / "block" / "7:3" / "bdi"
+    folder.mkdir(parents=True)
+    for name, text in (("strict_limit", "0"), ("max_bytes", "0"), ("max_ratio", "100")):
+        (folder / name).write_text(text)
+    monkeypatch.setattr(disks, "_BLOCK_DEVICES", tmp_path / "block")
+    return folder
+
+
 @pytest.fixture
 def made(groups: Groups, tc: Tc) -> Limiter:
     assert not tc.rates
@@ -157,6 +168,27 @@ def test_every_limit_is_set_at_its_place(made: Limiter, groups: Groups, tc: Tc) 
     assert groups.disk == {"7:3": DISK}
     assert tc.rates == dict.fromkeys(("9 port0", "10 eth0", "9 port1", "11 eth0"), 300_000_000)
     assert made.changed() == []
+
+
+def test_no_more_waits_to_be_written_than_on_the_board(made: Limiter, waiting: Path) -> None:
+    made.set()
+    assert (waiting / "max_bytes").read_text() == str((1 << 31) // 10)
+    assert (waiting / "strict_limit").read_text() == "1"
+    (waiting / "strict_limit").write_text("0\n")
+    assert made.changed() == ["worker1: what waits to be written is not limited any more"]
+    made.lift()
+    assert (waiting / "max_ratio").read_text() == "100"
+    assert (waiting / "strict_limit").read_text() == "0"
+
+
+def test_a_kernel_that_cannot_limit_what_waits_does_without(made: Limiter, waiting: Path) -> None:
+    for file in waiting.iterdir():
+        file.unlink()
+    made.set()
+    made.lift()
+    made.set()
+    assert made.changed() == []
+    assert list(waiting.iterdir()) == []
 
 
 def test_the_watcher_of_cores_is_started_with_the_limits_and_missed_when_it_ends(
