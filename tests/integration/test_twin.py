@@ -65,7 +65,6 @@ medium = "samsung-pro-plus-256gb"
 memory = "3 GiB"
 disk = "2 GiB"
 """
-MASTERS = 'disk = "1 GiB"\n'
 GIB = 1 << 30
 COUNTED_PAYLOAD = 1448 / 1514  # docs/reference/twin.md: the token bucket counts headers
 EXAMPLE = Path(__file__).parents[2] / "examples" / "twin" / "pcie-2-against-3.toml"
@@ -530,7 +529,8 @@ def test_disks_keep_data_and_their_size_until_they_are_wiped(boards: Boards) -> 
 
 def test_a_node_without_a_medium_keeps_its_data(boards: Boards) -> None:
     """The master then has this machine's disk, with HDFS's names on it."""
-    boards.file.write_text(TWIN.replace('medium = "samsung-ufs-256gb"\n', "").replace(MASTERS, ""))
+    without = TWIN.replace('medium = "samsung-ufs-256gb"\n', "").replace('disk = "1 GiB"\n', "")
+    boards.file.write_text(without)
     try:
         boards.up()
         live = attached(boards)

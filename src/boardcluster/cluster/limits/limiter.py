@@ -85,8 +85,9 @@ class Limiter:
                 self.groups.set_memory(node.node, node.memory_bytes)
                 self.groups.set_cpu(node.node, self._cpu_cores(node), node.board_cores)
                 if node.disk is not None:
-                    self.groups.set_disk(node.node, self.devices[node.node], node.disk)
-                    hold_unwritten(self.devices[node.node], node.memory_bytes)
+                    device = self.devices[node.node]
+                    self.groups.set_disk(node.node, device, node.disk)
+                    hold_unwritten(device, node.memory_bytes)
                 self._set_link(node.node, node.link_bits_per_second)
             self.watch.ensure(self.groups, self.limits)
             if wrong := self.changed():
@@ -101,8 +102,9 @@ class Limiter:
             for node in self.limits:
                 self.groups.set_cpu(node.node, None, node.board_cores)
                 if node.disk is not None:
-                    self.groups.set_disk(node.node, self.devices[node.node], None)
-                    hold_unwritten(self.devices[node.node], None)
+                    device = self.devices[node.node]
+                    self.groups.set_disk(node.node, device, None)
+                    hold_unwritten(device, None)
                 self._set_link(node.node, self.ports[node.node].open_bits_per_second)
 
     def set_shares(self, shares: Mapping[str, float]) -> None:

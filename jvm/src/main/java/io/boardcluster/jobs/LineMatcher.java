@@ -70,7 +70,7 @@ final class LineMatcher {
 
     /** Counts each text in the line that the expression matches, one behind the other. */
     void addMatches(Text line, WordTable table) {
-        if (!mayBeIn(line)) {
+        if (!literal && !mayBeIn(line)) {
             return;
         }
         byte[] bytes = line.getBytes();
