@@ -530,6 +530,7 @@ def test_disks_keep_data_and_their_size_until_they_are_wiped(boards: Boards) -> 
 def test_a_node_without_a_medium_keeps_its_data(boards: Boards) -> None:
     """The master then has this machine's disk, with HDFS's names on it."""
     without = TWIN.replace('medium = "samsung-ufs-256gb"\n', "").replace('disk = "1 GiB"\n', "")
+    boards.program("down", "--wipe")
     boards.file.write_text(without)
     try:
         boards.up()
