@@ -275,6 +275,9 @@ class DiskLimits:
     """Read requests per second."""
     write_iops: int
     """Write requests per second."""
+    unwritten_bytes: int | None = None
+    """What may wait in memory to be written to it. None where the kernel has no limit for a single
+    device, before Linux 6.2: a fifth of this machine's memory may wait there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

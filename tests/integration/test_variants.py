@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -53,6 +54,15 @@ def test_the_second_pair_is_only_another_lock_file(
         fingerprint = row["attempt"]["fingerprint"]
         assert (fingerprint["hadoop"], fingerprint["spark"]) == ("3.3.6", "3.5.9")
         assert fingerprint["profile"] == "paper-2021"
+
+    # Spark 2.3.0 copied its jars before each job, so Spark copies as many bytes of its own.
+    defaults = (program.home / "conf" / "master" / "spark-defaults.conf").read_text()
+    [line] = re.findall(r"^spark\.yarn\.dist\.files (.*)$", defaults, re.MULTILINE)
+    jars = [Path(uri.removeprefix("file://")) for uri in line.split(",")]
+    assert 0.99 * 234_516_466 < sum(jar.stat().st_size for jar in jars) <= 234_516_466
+    logs = [path.read_text() for path in (program.home / "attempts").glob("*/*/*/stderr.txt")]
+    for jar in jars:
+        assert sum(f"Uploading resource file:{jar}" in text for text in logs) == 1, jar
 
 
 @pytest.mark.soak

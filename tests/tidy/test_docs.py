@@ -228,7 +228,9 @@ def test_what_is_inferred_for_a_papers_profile_is_listed(name: str) -> None:
     expected = [
         [
             f"`{row.key}`" + (f" in `{row.workload}`" if row.workload else ""),
-            "number of workers" if row.key == "spark.executor.instances" else row.value,
+            "number of workers"
+            if row.key == "spark.executor.instances"
+            else re.sub(r"\{spark-jars:(\d+)\}", r"\1 bytes of Spark's jars", row.value),
             row.because,
         ]
         for row in profile.inferred

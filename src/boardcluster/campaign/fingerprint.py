@@ -148,10 +148,12 @@ def limits_line(limits: NodeLimits) -> str:
 
 
 def _disk_words(disk: DiskLimits) -> str:
+    most = disk.unwritten_bytes
+    waiting = "" if most is None else f", at most {format_bytes(most)} unwritten"
     return (
         f"disk {format_bytes(disk.size_bytes, binary=True)} reading"
         f" {format_bytes(disk.read_bytes_per_second)}/s and {disk.read_iops} requests/s, writing"
-        f" {format_bytes(disk.write_bytes_per_second)}/s and {disk.write_iops} requests/s"
+        f" {format_bytes(disk.write_bytes_per_second)}/s and {disk.write_iops} requests/s{waiting}"
     )
 
 

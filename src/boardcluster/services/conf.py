@@ -18,6 +18,7 @@ from boardcluster.services.settings import by_file
 
 __all__ = ["config_sha256", "render_node"]
 
+_JARS = re.compile(r"\{spark-jars:([0-9]+)\}")
 _ADD_OPENS = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 
 _LOG4J = """\
@@ -209,6 +210,15 @@ def _collector(profile: Profile, extra: Mapping[str, Mapping[str, str]]) -> Sequ
     return () if named else ("-XX:+UseSerialGC",)
 
 
+def _with_jars(layout: Layout, value: str) -> str:
+    """Return a value of a profile in which ``{spark-jars:BYTES}`` is that much of Spark's jars."""
+
+    def listed(found: re.Match[str]) -> str:
+        return ",".join(f"file://{jar}" for jar in layout.engines.spark_jars_within(int(found[1])))
+
+    return _JARS.sub(listed, value)
+
+
 _CAPACITY = {
     "yarn.scheduler.capacity.root.queues": "default",
     "yarn.scheduler.capacity.root.default.capacity": "100",
@@ -318,7 +328,7 @@ def render_node(
                 if key not in closing and key not in profile.settings and key not in inferred
             },
             f"profile {profile.name}, inferred: docs/reference/profiles.md says from what": {
-                key: value
+                key: _with_jars(layout, value)
                 for key, value in profile.properties[name].items()
                 if key not in closing and key not in profile.settings and key in inferred
             },

@@ -57,6 +57,17 @@ class Installation:
         seen = (self.on_nodes or self.folder) / place
         return [str(seen / path.name) for path in sorted((self.folder / place).glob("*.jar"))]
 
+    def spark_jars_within(self, size_bytes: int) -> list[str]:
+        """Return jars of Spark, the largest first, as many as fit into a size together."""
+        place = self.folder / "spark/jars"
+        rows = sorted((-path.stat().st_size, path.name) for path in place.glob("*.jar"))
+        chosen = []
+        for size, name in rows:
+            if -size <= size_bytes:
+                size_bytes += size
+                chosen.append(str(self.spark_home / "jars" / name))
+        return chosen
+
     def hadoop_jar(self, module: str) -> Path:
         """Return the path of one of Hadoop's own jars."""
         return self.hadoop_jars / f"{module}-{self.pair.hadoop}.jar"

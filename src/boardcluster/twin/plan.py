@@ -39,6 +39,9 @@ _ROUNDING = 1e-9
 _COUNTED_PAYLOAD_SHARE = 1448 / 1514
 """TCP payload of a full frame over what a token bucket counts of it, which knows no preamble."""
 
+_UNWRITTEN_SHARE = 0.1
+"""Of a node's memory: the kernel's 20 % (vm.dirty_ratio) of what is available, taken as a half."""
+
 _SIZE_STEP_BYTES = 64 * MIB
 
 _LEAST_BYTES = {"memory": MEMORY_BYTES_MIN, "disk": DISK_BYTES_MIN}
@@ -58,6 +61,8 @@ class Host:
     """What nodes may have together."""
     disk_free_bytes: int
     """What their disks may have together."""
+    limits_unwritten: bool
+    """Whether its kernel can limit what waits to be written to a single device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +108,7 @@ def plan_limits(spec: ClusterSpec, host: Host) -> TwinPlan:
     )
     dilation, words = _dilation(demand, spec.twin.dilation)
     limits = tuple(
-        _limits(node, point, share, dilation)
+        _limits(node, point, share, dilation, host)
         for node, point, share in zip(spec.nodes, points, cores, strict=True)
     )
     words = (*words, *_too_small(spec, limits, dilation), *_notes(spec, points))
@@ -152,14 +157,15 @@ def _notes(spec: ClusterSpec, points: Sequence[NodeSetPoints]) -> tuple[str, ...
     return tuple(dict.fromkeys(rows))
 
 
-def _limits(node: NodeSpec, points: NodeSetPoints, cpu_cores: float, dilation: float) -> NodeLimits:
+def _limits(
+    node: NodeSpec, points: NodeSetPoints, cpu_cores: float, dilation: float, host: Host
+) -> NodeLimits:
     disk = points.disk
-    size_bytes = 0 if node.twin is None else node.twin.disk_bytes
     return NodeLimits(
         node=node.name,
         cpu_cores=cpu_cores / dilation,
         memory_bytes=node.memory_bytes,
-        disk=None if disk is None else _disk_limits(disk, size_bytes, dilation),
+        disk=None if disk is None else _disk_limits(node, disk, dilation, host),
         link_bits_per_second=_slowed(
             points.link_bits_per_second.value / _COUNTED_PAYLOAD_SHARE, dilation
         ),
@@ -167,13 +173,15 @@ def _limits(node: NodeSpec, points: NodeSetPoints, cpu_cores: float, dilation: f
     )
 
 
-def _disk_limits(disk: DiskSetPoints, size_bytes: int, dilation: float) -> DiskLimits:
+def _disk_limits(node: NodeSpec, disk: DiskSetPoints, dilation: float, host: Host) -> DiskLimits:
+    unwritten_bytes = int(node.memory_bytes * _UNWRITTEN_SHARE)
     return DiskLimits(
-        size_bytes=size_bytes,
+        size_bytes=0 if node.twin is None else node.twin.disk_bytes,
         read_bytes_per_second=_slowed(disk.read_bytes_per_second.value, dilation),
         write_bytes_per_second=_slowed(disk.write_bytes_per_second.value, dilation),
         read_iops=_slowed(disk.read_iops.value, dilation),
         write_iops=_slowed(disk.write_iops.value, dilation),
+        unwritten_bytes=unwritten_bytes if host.limits_unwritten else None,
     )
 
 

@@ -341,9 +341,10 @@ def host(**columns: Any) -> NodeSamples:
     return board("host", base=HOST, cores=2, **columns)
 
 
-def of_twins(*nodes: NodeSamples) -> PhaseDiagnosis:
+def of_twins(*nodes: NodeSamples, unwritten: str = "") -> PhaseDiagnosis:
     own = sum(node.scope == "node" for node in nodes)
-    limits = "\n".join(LIMITS.replace("worker1", f"worker{place + 1}") for place in range(own))
+    words = LIMITS.replace(", link", f"{unwritten}, link")
+    limits = "\n".join(words.replace("worker1", f"worker{place + 1}") for place in range(own))
     setup = replace(SETUP, limits=limits, emulated=True, nodes=own, link_bits_per_second=10**9)
     return diagnose(result(setup), world(*nodes)).run
 
@@ -439,6 +440,23 @@ def test_a_twin_waits_for_what_it_wrote_once_nothing_else_is_left_to_do() -> Non
     found = of_twins(node, host(pressure_io_seconds=half(1.0, at_seconds=25)))
     assert found.shares[Bound.CPU] == pytest.approx(10 / 60, abs=0.01)
     assert found.shares[Bound.STORAGE] == pytest.approx(15 / 60, abs=0.01)
+
+
+def test_a_twin_whose_disk_holds_little_unwritten_waits_beside_its_work() -> None:
+    """Twice as fast as its disk: half of the limit is full after 2.5 s, three quarters after 5."""
+    node = twin(storage_written_bytes=8e6, cpu_user_seconds=0.3)
+    below = host(pressure_io_seconds=0.8, memory_dirty_bytes=0.1e9, memory_available_bytes=20e9)
+    free = of_twins(node, below)
+    assert free.shares[Bound.STORAGE] == pytest.approx(0.2)  # what is left beside the CPU
+    held = of_twins(node, below, unwritten=", at most 40.5 MB unwritten")
+    assert held.shares[Bound.STORAGE] == pytest.approx((5 * 0.2 + 55 * 0.8) / 60, abs=0.01)
+    # One that its disk keeps up with is never held, nor one that has written only a little.
+    slower = twin(storage_written_bytes=3.9e6, cpu_user_seconds=0.3)
+    little = twin(storage_written_bytes=np.where(times() <= 3, 8e6, 0.0), cpu_user_seconds=0.3)
+    for other in (slower, little):
+        assert of_twins(other, below, unwritten=", at most 40.5 MB unwritten") == of_twins(
+            other, below
+        )
 
 
 def test_without_the_shared_kernel_a_disk_at_its_limit_counts_as_waited_for() -> None:

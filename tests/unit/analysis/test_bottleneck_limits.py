@@ -21,6 +21,7 @@ GIVEN = NodeLimits(
         write_bytes_per_second=640_000,
         read_iops=6405,
         write_iops=7,
+        unwritten_bytes=(4 << 30) // 10,
     ),
     link_bits_per_second=31_368_785,
     board_cores=4,
@@ -39,6 +40,11 @@ def test_limits_come_back_as_far_as_their_words_are_exact() -> None:
     assert GIVEN.disk is not None
     assert row.read_bytes_per_second == pytest.approx(GIVEN.disk.read_bytes_per_second, rel=5e-3)
     assert row.write_bytes_per_second == pytest.approx(GIVEN.disk.write_bytes_per_second, rel=5e-3)
+    assert row.unwritten_bytes == pytest.approx(GIVEN.disk.unwritten_bytes, rel=5e-3)
+    older = limits_line(replace(GIVEN, disk=replace(GIVEN.disk, unwritten_bytes=None)))
+    assert node_limits(replace(SETUP, limits=older))["worker-ü"] == replace(
+        row, unwritten_bytes=None
+    )
     assert found["master"] == NodeLimit(cpu_cores=1e-5, board_cores=4, link_bits_per_second=999)
 
 

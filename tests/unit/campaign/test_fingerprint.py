@@ -98,6 +98,7 @@ def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> No
         write_bytes_per_second=80_000_000,
         read_iops=900,
         write_iops=700,
+        unwritten_bytes=(8 << 30) // 10,
     )
     limits = tuple(
         NodeLimits(
@@ -124,7 +125,7 @@ def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> No
         "master: 0.3512 cores of this machine as 4 of the board, 8 GiB memory, link 85 Mbit/s\n"
         "worker1: 0.3512 cores of this machine as 4 of the board, 8 GiB memory, disk"
         " 8 GiB reading 100 MB/s and 900 requests/s, writing 80 MB/s"
-        " and 700 requests/s, link 85 Mbit/s"
+        " and 700 requests/s, at most 859 MB unwritten, link 85 Mbit/s"
     )
 
 

@@ -38,6 +38,7 @@ HOST = Host(
     events_per_second_per_core=50_000.0,
     memory_available_bytes=20 * GIB,
     disk_free_bytes=100 * GIB,
+    limits_unwritten=True,
 )
 EXPERIMENT = """\
 [experiment]

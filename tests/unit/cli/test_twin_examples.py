@@ -29,6 +29,7 @@ HOST = Host(
     events_per_second_per_core=50_900.0,
     memory_available_bytes=21 * GIB,
     disk_free_bytes=60 * 10**9,
+    limits_unwritten=True,
 )
 WANTED = {
     *("1-2-4-8-workers", "microsd-against-nvme", "pcie-2-against-3", "4b-against-5b"),

@@ -58,6 +58,7 @@ TWINS = make_state(
                 write_bytes_per_second=80_000_000,
                 read_iops=900,
                 write_iops=700,
+                unwritten_bytes=800 << 20,
             ),
             link_bits_per_second=85_000_000,
         ),

@@ -192,6 +192,35 @@ def test_spark_uses_its_own_jars_and_keeps_plain_event_logs(layout: Layout) -> N
     assert rows["spark.yarn.historyServer.address"] == "http://master:18080"
 
 
+def test_as_many_bytes_of_jars_are_copied_as_a_profile_says(
+    make_spec: MakeSpec, make_layout: MakeLayout
+) -> None:
+    """Of paper-2021: those of Spark 2.3.0, which copied its jars before each job."""
+    spec = replace(make_spec(workers=4, memory_mib=4096), profile="paper-2021")
+    layout = make_layout(spec)
+    jars = layout.engines.folder / "spark" / "jars"
+    jars.mkdir(parents=True, exist_ok=True)
+    for name, size_bytes in (
+        ("a", 100_000_000),
+        ("b", 134_000_000),
+        ("c", 900_000),
+        ("d", 500_000),
+    ):
+        with (jars / f"{name}.jar").open("wb") as stream:
+            stream.truncate(size_bytes)  # a hole
+
+    text = render_node(layout, spec.master)["spark-defaults.conf"]
+    found = dict(spark_rows(text))
+    names = ("b", "a", "d")  # the largest first, and what still fits
+    home = layout.engines.spark_home
+    copied = found["spark.yarn.dist.files"].split(",")
+    assert copied[:3] == [f"file://{home}/jars/{name}.jar" for name in names]
+    assert found["spark.yarn.jars"] == f"local:{home}/jars/*"
+    for other in ("default", "upstream", "paper-2026"):
+        rows = render_all(make_layout(replace(spec, profile=other)))["master"]
+        assert "spark.yarn.dist.files" not in rows["spark-defaults.conf"]
+
+
 @pytest.mark.parametrize(
     ("value", "written"),
     [(r"(?i)secret|\btoken\b", r"(?i)secret|\\btoken\\b"), ("=a:b", r"\=a:b"), (":", r"\:")],

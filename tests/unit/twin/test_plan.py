@@ -35,6 +35,7 @@ def _host(
         events_per_second_per_core=speed,
         memory_available_bytes=memory,
         disk_free_bytes=disk,
+        limits_unwritten=True,
     )
 
 
@@ -83,8 +84,11 @@ def test_rates_are_divided_and_sizes_are_not() -> None:
         write_bytes_per_second=42_701_685,
         read_iops=889,
         write_iops=2233,
+        unwritten_bytes=GIB // 10,
     )
     assert plan.limits[0].disk is None
+    older = plan_limits(_spec(dilation=20.0), replace(_host(), limits_unwritten=False))
+    assert older.limits[1].disk == replace(worker.disk, unwritten_bytes=None)
     assert plan.words[0].endswith("dilation 20 as declared; 11.7 would be enough")
 
 

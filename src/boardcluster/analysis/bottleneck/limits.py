@@ -20,6 +20,7 @@ _DISK = re.compile(
     rf"\breading ({_NUMBER} [KMGT]?B)/s and [0-9]+ requests/s,"
     rf" writing ({_NUMBER} [KMGT]?B)/s and [0-9]+ requests/s"
 )
+_UNWRITTEN = re.compile(rf", at most ({_NUMBER} [KMGT]?B) unwritten\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,8 @@ class NodeLimit:
     """Of its disk."""
     write_bytes_per_second: float | None = None
     """Of its disk."""
+    unwritten_bytes: float | None = None
+    """What may wait in memory to be written to it."""
     link_bits_per_second: float | None = None
     """In each direction."""
 
@@ -63,11 +66,13 @@ def parallel_disks(fingerprint: Fingerprint | None) -> frozenset[str]:
 def _limit(words: str) -> NodeLimit:
     parts = _BOARD_CORES.search(words)
     cores, link, disk = _CORES.search(words), _LINK.search(words), _DISK.search(words)
+    unwritten = _UNWRITTEN.search(words)
     return NodeLimit(
         cpu_cores=_positive(float(cores[1])) if cores else None,
         board_cores=int(parts[1]) if parts else 1,
         read_bytes_per_second=_positive(parse_size(disk[1])) if disk else None,
         write_bytes_per_second=_positive(parse_size(disk[2])) if disk else None,
+        unwritten_bytes=_positive(parse_size(unwritten[1])) if unwritten else None,
         link_bits_per_second=_positive(parse_rate(link[1])) if link else None,
     )
 

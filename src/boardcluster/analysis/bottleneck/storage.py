@@ -14,6 +14,8 @@ from boardcluster.analysis.trust.window import Flags
 __all__ = ["knows_storage", "memory_of", "memory_pressure", "shared_storage", "storage_of"]
 
 _UNWRITTEN_SHARE = 0.14  # of available memory: the kernel's is 15 %, vm.dirty_*_ratio at 10 and 20
+_WRITING_SHARE = 0.5  # of a device's own limit: vm.dirty_background_ratio over vm.dirty_ratio
+_HELD_SHARE = 0.75  # midway between that and the limit
 _WRITE_BACK_BYTES = 65536  # larger requests are of writing back; our choice
 _KEPT_SECONDS = 30.0  # vm.dirty_expire_centisecs
 _TINY = 1e-9
@@ -98,11 +100,11 @@ def shared_storage(
     else:
         missing = ("waiting for storage is not known",)
         waits = [np.zeros_like(row) for row in totals]
-    held = _held_writers(host)
-    found = [
-        _blocked(wait, _at_once(read, np.where(held, 0.0, written)), busy)
-        for wait, (read, written), busy in zip(waits, times, others, strict=True)
-    ]
+    found = []
+    for row, wait, (read, written), busy in zip(own, waits, times, others, strict=True):
+        limit = limits.get(row.window.node, NodeLimit())
+        held = _held_node(row, limit, host)
+        found.append(_blocked(wait, _at_once(read, np.where(held, 0.0, written)), busy))
     return found, missing
 
 
@@ -131,6 +133,25 @@ def _held_writers(reading: NodeReading | None) -> Flags:
     if unwritten is None or available is None:
         return np.zeros(len(reading.known), dtype=np.bool_)
     return np.asarray(unwritten > _UNWRITTEN_SHARE * available)
+
+
+def _held_node(reading: NodeReading, limit: NodeLimit, host: NodeReading | None) -> Flags:
+    """The same of an emulated node, whose disk may have a limit of its own for what is unwritten.
+
+    The kernel begins to write at half of the limit, or what has been there for long; from three
+    quarters on, programs that write wait (balance_dirty_pages in Linux, mm/page-writeback.c).
+    """
+    if not limit.unwritten_bytes or not limit.write_bytes_per_second:
+        return _held_writers(host)
+    ends = reading.edges[1:]
+    given = reading.or_zeros(reading.sum("storage_written_bytes")) * np.diff(reading.edges)
+    made = np.cumsum(given)
+    old = np.interp(ends - _KEPT_SECONDS, reading.edges, np.concatenate(([0.0], made)))
+    due = np.maximum(np.maximum(old, made - _WRITING_SHARE * limit.unwritten_bytes), 0.0)
+    # What is on the disk: as much as its rate allowed since it last had all that was due.
+    could = limit.write_bytes_per_second * ends
+    done = np.minimum(np.minimum.accumulate(due - could), 0.0) + could
+    return np.asarray(made - done > _HELD_SHARE * limit.unwritten_bytes)
 
 
 def _disk_times(reading: NodeReading, limit: NodeLimit) -> tuple[Array, Array]:

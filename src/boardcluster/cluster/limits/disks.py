@@ -23,6 +23,7 @@ from boardcluster.units import format_bytes
 __all__ = [
     "DISK",
     "attach_disk",
+    "can_hold_unwritten",
     "check_tools",
     "detach_leftovers",
     "device_of",
@@ -40,8 +41,6 @@ DISK = "disk"
 _IMAGE = "disk.img"
 _NOTE = "disk.device"
 _BLOCK_DEVICES = Path("/sys/dev/block")
-_UNWRITTEN_SHARE = 0.1
-"""Of a node's memory: the kernel's 20 % (vm.dirty_ratio) of what is available, taken as a half."""
 _FORMAT_TIMEOUT_SECONDS = 120.0
 _BLOCK_BYTES = 512
 """Unit of ``st_blocks`` (inode(7))."""
@@ -181,15 +180,20 @@ def held_bytes(nodes: Path, names: Iterable[str]) -> int:
     return total_bytes
 
 
-def hold_unwritten(device: str, memory_bytes: int | None) -> None:
-    """Let no more wait to be written to a device than a board of this memory would.
+def can_hold_unwritten() -> bool:
+    """Whether the kernel can limit what waits to be written to a single device (Linux 6.2)."""
+    return any(_BLOCK_DEVICES.glob("*/bdi/strict_limit"))
+
+
+def hold_unwritten(device: str, most_bytes: int | None) -> None:
+    """Let no more than this wait to be written to a device.
 
     Otherwise the kernel allows a fifth of this machine's memory, so that a slow card costs nothing
-    until that is full. None lifts the limit. Kernels before 6.2 have none for a single device.
+    until that is full. None lifts the limit, and does nothing where the kernel has none.
 
     Args:
         device: as MAJOR:MINOR.
-        memory_bytes: of the node.
+        most_bytes: what may wait.
 
     Raises:
         HostError: the kernel refused.
@@ -199,19 +203,17 @@ def hold_unwritten(device: str, memory_bytes: int | None) -> None:
     settings = _BLOCK_DEVICES / device / "bdi"
     if not (settings / "strict_limit").exists():
         return
-    if memory_bytes is None:
+    if most_bytes is None:
         write_limit(settings / "max_ratio", "100")
     else:
-        most_bytes = int(memory_bytes * _UNWRITTEN_SHARE)
         with contextlib.suppress(HostError):  # this machine as a whole may hold less than that
             write_limit(settings / "max_bytes", str(most_bytes))
-    write_limit(settings / "strict_limit", str(int(memory_bytes is not None)))
+    write_limit(settings / "strict_limit", str(int(most_bytes is not None)))
 
 
 def is_unwritten_held(device: str) -> bool:
-    """Whether what waits to be written to a device is limited, if the kernel can limit it."""
-    file = _BLOCK_DEVICES / device / "bdi" / "strict_limit"
-    return not file.exists() or read_limit(file) == "1"
+    """Whether what waits to be written to a device is limited."""
+    return read_limit(_BLOCK_DEVICES / device / "bdi" / "strict_limit") == "1"
 
 
 def device_of(folder: Path) -> str:

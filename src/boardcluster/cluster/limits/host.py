@@ -16,7 +16,7 @@ from pathlib import Path
 
 from boardcluster.cluster.cores import available_cores
 from boardcluster.cluster.limits.cgroups import find_cgroups, joining
-from boardcluster.cluster.limits.disks import held_bytes
+from boardcluster.cluster.limits.disks import can_hold_unwritten, held_bytes
 from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.errors import HostError, RemoteError
 from boardcluster.remote.gate import run_program
@@ -85,6 +85,7 @@ def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> H
         events_per_second_per_core=events / spent,
         memory_available_bytes=memory_available_bytes,
         disk_free_bytes=shutil.disk_usage(home).free,
+        limits_unwritten=can_hold_unwritten(),
     )
 
 

@@ -87,7 +87,7 @@ class Limiter:
                 if node.disk is not None:
                     device = self.devices[node.node]
                     self.groups.set_disk(node.node, device, node.disk)
-                    hold_unwritten(device, node.memory_bytes)
+                    hold_unwritten(device, node.disk.unwritten_bytes)
                 self._set_link(node.node, node.link_bits_per_second)
             self.watch.ensure(self.groups, self.limits)
             if wrong := self.changed():
@@ -137,7 +137,8 @@ class Limiter:
                     for name, value in wanted.items()
                     if read.get(name) != value
                 ]
-                if node.disk is not None and not is_unwritten_held(device):
+                limited = node.disk is not None and node.disk.unwritten_bytes is not None
+                if limited and not is_unwritten_held(device):
                     found.append(f"{node.node}: what waits to be written is not limited any more")
                 if links:
                     found += self._link_changed(node)

@@ -127,6 +127,7 @@ def test_what_the_disks_of_nodes_hold_already_is_theirs(tmp_path: Path) -> None:
         events_per_second_per_core=1.0,
         memory_available_bytes=1,
         disk_free_bytes=5 << 20,
+        limits_unwritten=True,
     )
     assert with_own_disks(found, tmp_path, ["worker1", "worker2"]).disk_free_bytes >= 7 << 20
     assert with_own_disks(found, tmp_path, ["worker2"]) == found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ DISK = DiskLimits(
     write_bytes_per_second=20_000_000,
     read_iops=2000,
     write_iops=1000,
+    unwritten_bytes=200_000_000,
 )
 OPEN = 10**9
 
@@ -172,8 +173,9 @@ def test_every_limit_is_set_at_its_place(made: Limiter, groups: Groups, tc: Tc) 
 
 def test_no_more_waits_to_be_written_than_on_the_board(made: Limiter, waiting: Path) -> None:
     made.set()
-    assert (waiting / "max_bytes").read_text() == str((1 << 31) // 10)
+    assert (waiting / "max_bytes").read_text() == "200000000"
     assert (waiting / "strict_limit").read_text() == "1"
+    assert disks.can_hold_unwritten()
     (waiting / "strict_limit").write_text("0\n")
     assert made.changed() == ["worker1: what waits to be written is not limited any more"]
     made.lift()
@@ -184,6 +186,9 @@ def test_no_more_waits_to_be_written_than_on_the_board(made: Limiter, waiting: P
 def test_a_kernel_that_cannot_limit_what_waits_does_without(made: Limiter, waiting: Path) -> None:
     for file in waiting.iterdir():
         file.unlink()
+    assert not disks.can_hold_unwritten()
+    older = replace(DISK, unwritten_bytes=None)
+    made = replace(made, limits=(replace(made.limits[1], disk=older),))
     made.set()
     made.lift()
     made.set()
