@@ -31,8 +31,9 @@ from boardcluster.remote.gate import Completed
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
+from boardcluster.store.samples import read_telemetry
 from boardcluster.twin.setpoints import NodeSetPoints, set_points
-from tests.integration.conftest import AS_NOBODY, NOBODY, Cli, traces
+from tests.integration.conftest import AS_NOBODY, NOBODY, Cli, is_unwatched, traces
 from tests.waiting import wait_until
 
 TWIN = """\
@@ -64,6 +65,24 @@ board = "rpi-5b-8gb-2400mhz"
 medium = "samsung-pro-plus-256gb"
 memory = "3 GiB"
 disk = "2 GiB"
+"""
+PARTS_OF_THE_MASTER = (
+    'medium = "samsung-ufs-256gb"\n',
+    'disk = "1 GiB"\n',
+    'cooling = "rpi-4b-closed-case"\n',
+)
+WARM = """\
+[campaign]
+name = "warm"
+repeat_tainted = 0  # this machine has other work
+repetitions = 1
+warm_ups = 1
+
+[[matrix]]
+workload = "pi"
+engine = "mapreduce"
+parameters.pi.maps = 1
+parameters.pi.samples = 1000
 """
 GIB = 1 << 30
 COUNTED_PAYLOAD = 1448 / 1514  # docs/reference/twin.md: the token bucket counts headers
@@ -527,24 +546,67 @@ def test_disks_keep_data_and_their_size_until_they_are_wiped(boards: Boards) -> 
     assert not held.exists() or held.read_text() == "0\n"  # nothing is left for others
 
 
-def test_a_node_without_a_medium_keeps_its_data(boards: Boards) -> None:
-    """The master then has this machine's disk, with HDFS's names on it."""
-    without = TWIN.replace('medium = "samsung-ufs-256gb"\n', "").replace('disk = "1 GiB"\n', "")
+@pytest.fixture(scope="module")
+def plain(boards: Boards) -> Iterator[Boards]:
+    """The common cluster, its master with this machine's disk and without a model of heat."""
+    text = TWIN
+    for line in PARTS_OF_THE_MASTER:
+        assert line in text
+        text = text.replace(line, "")
     boards.program("down", "--wipe")
-    boards.file.write_text(without)
+    boards.file.write_text(text)
     try:
         boards.up()
-        live = attached(boards)
-        source, back = live.home / "kept.txt", live.home / "back.txt"
-        source.write_text("kept\n")
-        WebHdfs(live.layout, live.master).put(source, "/kept.txt")
-        boards.program("down")
-        boards.up()
-        live = attached(boards)
-        WebHdfs(live.layout, live.master).get("/kept.txt", back)
-        assert back.read_text() == "kept\n"
-        assert not (live.home / "nodes/master/disk.img").exists()
-        assert (live.home / "nodes/master/disk").stat().st_uid == 0
+        yield boards
     finally:
         boards.program("down", "--wipe")
         boards.file.write_text(TWIN)
+
+
+def test_a_node_without_a_medium_keeps_its_data(plain: Boards) -> None:
+    """The master has HDFS's names on this machine's disk."""
+    live = attached(plain)
+    source, back = live.home / "kept.txt", live.home / "back.txt"
+    source.write_text("kept\n")
+    WebHdfs(live.layout, live.master).put(source, "/kept.txt")
+    plain.program("down")
+    plain.up()
+    live = attached(plain)
+    WebHdfs(live.layout, live.master).get("/kept.txt", back)
+    assert back.read_text() == "kept\n"
+    assert not (live.home / "nodes/master/disk.img").exists()
+    assert (live.home / "nodes/master/disk").stat().st_uid == 0
+
+
+def test_a_warm_up_runs_without_limits_and_what_follows_it_with_them(
+    plain: Boards, tmp_path: Path
+) -> None:
+    file = tmp_path / "warm.toml"
+    file.write_text(WARM)
+    for _ in range(4):
+        with plain.program.start("run", str(file), "--continue", "--json") as process:
+            out, err = process.communicate(timeout=600)
+        results = json.loads(out)["results"]
+        bad = [row["attempt"] for row in results if row["attempt"]["state"] != "ok"]
+        if not bad:
+            break
+        # What else ran here took what the nodes were promised, or the time to watch them.
+        assert all("too slow for its nodes" in row["reason"] or is_unwatched(row) for row in bad), (
+            err
+        )
+    warm, measured = sorted(results, key=lambda row: not row["trial"]["warm_up"])
+    assert any("full speed" in words for words in warm["measurement"]["remarks"])
+    assert not any("full speed" in words for words in measured["measurement"]["remarks"])
+    live = attached(plain)
+    wanted = pytest.approx(limits_of(live, "worker1").cpu_cores, abs=0.002)
+    assert not any(quota == wanted for quota in quotas_of(plain, warm, "worker1"))
+    assert any(quota == wanted for quota in quotas_of(plain, measured, "worker1"))
+    check_limits(live, "worker1")
+
+
+def quotas_of(boards: Boards, row: Mapping[str, Any], node: str) -> list[float]:
+    """What the kernel let a node have in each sample of a run, in cores of this machine."""
+    telemetry = read_telemetry(boards.program.home / row["attempt"]["artefacts"])
+    assert telemetry is not None
+    (samples,) = [each for each in telemetry.nodes if each.node == node]
+    return [float(value) for value in samples.columns.get("quota_cores", ())]

@@ -161,6 +161,7 @@ class LimitMonitor:
             last = time.monotonic()
             while not self._stop.wait(_TURN_SECONDS):
                 self._look(limiter, links=False)
+                limiter.renew()
                 now, spent = time.monotonic(), limiter.cpu_seconds()
                 self._warm(limiter, used, spent, now - last)
                 used, last = spent, now

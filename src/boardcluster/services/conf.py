@@ -210,13 +210,13 @@ def _collector(profile: Profile, extra: Mapping[str, Mapping[str, str]]) -> Sequ
     return () if named else ("-XX:+UseSerialGC",)
 
 
-def _with_jars(layout: Layout, value: str) -> str:
-    """Return a value of a profile in which ``{spark-jars:BYTES}`` is that much of Spark's jars."""
+def _with_jars(layout: Layout, text: str) -> str:
+    """Return a text in which each ``{spark-jars:BYTES}`` is a list of up to so much of its jars."""
 
     def listed(found: re.Match[str]) -> str:
         return ",".join(f"file://{jar}" for jar in layout.engines.spark_jars_within(int(found[1])))
 
-    return _JARS.sub(listed, value)
+    return _JARS.sub(listed, text)
 
 
 _CAPACITY = {
@@ -328,7 +328,7 @@ def render_node(
                 if key not in closing and key not in profile.settings and key not in inferred
             },
             f"profile {profile.name}, inferred: docs/reference/profiles.md says from what": {
-                key: _with_jars(layout, value)
+                key: value
                 for key, value in profile.properties[name].items()
                 if key not in closing and key not in profile.settings and key in inferred
             },
@@ -340,7 +340,7 @@ def render_node(
     files = {}
     for name, rows in _with_dilation(layout, parts).items():
         if name == "spark-defaults":
-            files["spark-defaults.conf"] = _plain(title, rows)
+            files["spark-defaults.conf"] = _with_jars(layout, _plain(title, rows))
         else:
             files[f"{name}.xml"] = _xml(title, rows)
     queues = {

@@ -25,6 +25,7 @@ from boardcluster.services.pair import EnginePair, LockedJar
 
 __all__ = ["Installation", "corrupt_files", "find_installation", "install", "verify"]
 
+_AGAIN = "run `boardcluster up` again: it installs what is missing"
 _BATCH = 40
 """Jars per call of Ivy: what one call fetched is verified and kept before the next begins."""
 
@@ -58,14 +59,27 @@ class Installation:
         return [str(seen / path.name) for path in sorted((self.folder / place).glob("*.jar"))]
 
     def spark_jars_within(self, size_bytes: int) -> list[str]:
-        """Return jars of Spark, the largest first, as many as fit into a size together."""
+        """Return jars of Spark that have up to so many bytes together, as nodes see them.
+
+        The largest come first, and each of the others that still fits.
+
+        Raises:
+            InstallError: there are none, or none is so small.
+        """
         place = self.folder / "spark/jars"
-        rows = sorted((-path.stat().st_size, path.name) for path in place.glob("*.jar"))
-        chosen = []
-        for size, name in rows:
-            if -size <= size_bytes:
-                size_bytes += size
+        try:
+            sizes = {path.name: path.stat().st_size for path in sorted(place.glob("*.jar"))}
+        except OSError as error:
+            raise InstallError(
+                f"{error.filename} cannot be read: {error.strerror}", hint=_AGAIN
+            ) from error
+        chosen, left_bytes = [], size_bytes
+        for name in sorted(sizes, key=lambda name: -sizes[name]):
+            if sizes[name] <= left_bytes:
+                left_bytes -= sizes[name]
                 chosen.append(str(self.spark_home / "jars" / name))
+        if not chosen:
+            raise InstallError(f"{place} has no jar of up to {size_bytes} bytes", hint=_AGAIN)
         return chosen
 
     def hadoop_jar(self, module: str) -> Path:

@@ -44,6 +44,9 @@ class Limits:
         if self.refusal is not None:
             raise self.refusal
 
+    def renew(self) -> None:
+        self.calls.append("renew")
+
     def set_shares(self, shares: Mapping[str, float]) -> None:
         self.calls.append("shares")
         self.shares.append(dict(shares))

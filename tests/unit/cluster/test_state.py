@@ -94,6 +94,18 @@ def test_a_state_of_before_there_were_boards_is_of_emulated_nodes(tmp_path: Path
     assert STATE.kind == "emulated"
 
 
+def test_a_state_of_before_unwritten_data_was_limited_has_no_such_limit(tmp_path: Path) -> None:
+    save_state(tmp_path, TWINS)
+    path = tmp_path / "state.json"
+    raw = json.loads(path.read_text())
+    del raw["limits"][0]["disk"]["unwritten_bytes"]
+    path.write_text(json.dumps(raw))
+
+    state = load_state(tmp_path)
+    assert state is not None
+    assert [row.disk and row.disk.unwritten_bytes for row in state.limits] == [None, None]
+
+
 def test_nothing_recorded_is_nothing_alive(tmp_path: Path) -> None:
     assert load_state(tmp_path) is None
     save_state(tmp_path, BARE)

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from boardcluster.errors import InstallError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import DAEMONS
@@ -215,9 +217,21 @@ def test_as_many_bytes_of_jars_are_copied_as_a_profile_says(
     home = layout.engines.spark_home
     copied = found["spark.yarn.dist.files"].split(",")
     assert copied[:3] == [f"file://{home}/jars/{name}.jar" for name in names]
+    assert sum(Path(uri.removeprefix("file://")).stat().st_size for uri in copied) <= 234_516_466
+    # A search between two profiles sets what one of them says.
+    as_setting = {"spark.yarn.dist.files": "{spark-jars:600000}"}
+    extra = {"spark-defaults": as_setting}
+    default = make_layout(replace(spec, profile="default"))
+    text = render_node(default, spec.master, extra=extra)["spark-defaults.conf"]
+    assert dict(spark_rows(text))["spark.yarn.dist.files"].startswith(f"file://{home}/jars/d.jar")
+    for jar in jars.iterdir():
+        jar.unlink()
+    with pytest.raises(InstallError, match="no jar of up to 234516466 bytes") as caught:
+        render_node(layout, spec.master)
+    assert "boardcluster up" in caught.value.hint
     assert found["spark.yarn.jars"] == f"local:{home}/jars/*"
-    for other in ("default", "upstream", "paper-2026"):
-        rows = render_all(make_layout(replace(spec, profile=other)))["master"]
+    for name in ("default", "upstream", "paper-2026"):
+        rows = render_all(make_layout(replace(spec, profile=name)))["master"]
         assert "spark.yarn.dist.files" not in rows["spark-defaults.conf"]
 
 

@@ -16,6 +16,7 @@ __all__ = ["knows_storage", "memory_of", "memory_pressure", "shared_storage", "s
 _UNWRITTEN_SHARE = 0.14  # of available memory: the kernel's is 15 %, vm.dirty_*_ratio at 10 and 20
 _WRITING_SHARE = 0.5  # of a device's own limit: vm.dirty_background_ratio over vm.dirty_ratio
 _HELD_SHARE = 0.75  # midway between that and the limit
+_REACHED_SHARE = 0.95  # of a disk's limit: its journal takes some; who writes so much is held
 _WRITE_BACK_BYTES = 65536  # larger requests are of writing back; our choice
 _KEPT_SECONDS = 30.0  # vm.dirty_expire_centisecs
 _TINY = 1e-9
@@ -138,8 +139,10 @@ def _held_writers(reading: NodeReading | None) -> Flags:
 def _held_node(reading: NodeReading, limit: NodeLimit, host: NodeReading | None) -> Flags:
     """The same of an emulated node, whose disk may have a limit of its own for what is unwritten.
 
-    The kernel begins to write at half of the limit, or what has been there for long; from three
-    quarters on, programs that write wait (balance_dirty_pages in Linux, mm/page-writeback.c).
+    What waits there is worked out from what the node wrote. The kernel is taken to begin to write
+    at half of the limit, or what has been there for long, and from three quarters on it makes
+    programs wait that write (balance_dirty_pages in Linux, mm/page-writeback.c). Where the limit of
+    the whole machine is reached, that holds, too: a device may then have less than its own.
     """
     if not limit.unwritten_bytes or not limit.write_bytes_per_second:
         return _held_writers(host)
@@ -149,9 +152,10 @@ def _held_node(reading: NodeReading, limit: NodeLimit, host: NodeReading | None)
     old = np.interp(ends - _KEPT_SECONDS, reading.edges, np.concatenate(([0.0], made)))
     due = np.maximum(np.maximum(old, made - _WRITING_SHARE * limit.unwritten_bytes), 0.0)
     # What is on the disk: as much as its rate allowed since it last had all that was due.
-    could = limit.write_bytes_per_second * ends
+    could = _REACHED_SHARE * limit.write_bytes_per_second * ends
     done = np.minimum(np.minimum.accumulate(due - could), 0.0) + could
-    return np.asarray(made - done > _HELD_SHARE * limit.unwritten_bytes)
+    held = made - done > _HELD_SHARE * limit.unwritten_bytes
+    return np.asarray(held | _held_writers(host))
 
 
 def _disk_times(reading: NodeReading, limit: NodeLimit) -> tuple[Array, Array]:

@@ -189,7 +189,8 @@ def hold_unwritten(device: str, most_bytes: int | None) -> None:
     """Let no more than this wait to be written to a device.
 
     Otherwise the kernel allows a fifth of this machine's memory, so that a slow card costs nothing
-    until that is full. None lifts the limit, and does nothing where the kernel has none.
+    until that is full. None lifts the limit, and does nothing where the kernel has none. The kernel
+    keeps the limit as a share of the memory that is free when it is set, so it shrinks with that.
 
     Args:
         device: as MAJOR:MINOR.

@@ -122,6 +122,17 @@ class Limiter:
         for prefix, device in self.ports[node].ends:
             batch(prefix, "tc", [shape(device, rate_bits_per_second, verb="replace")])
 
+    def renew(self) -> None:
+        """Set again how much may wait to be written: the kernel keeps a share of what is free.
+
+        Raises:
+            HostError: the kernel refused.
+        """
+        with self._lock:
+            for node in self.limits:
+                if node.disk is not None and node.disk.unwritten_bytes is not None:
+                    hold_unwritten(self.devices[node.node], node.disk.unwritten_bytes)
+
     def changed(self, *, links: bool = True) -> list[str]:
         """Read limits back; return in words what is not as it was set. Links take longest."""
         found = []

@@ -178,6 +178,10 @@ def test_no_more_waits_to_be_written_than_on_the_board(made: Limiter, waiting: P
     assert disks.can_hold_unwritten()
     (waiting / "strict_limit").write_text("0\n")
     assert made.changed() == ["worker1: what waits to be written is not limited any more"]
+    (waiting / "max_bytes").write_text("90000000\n")  # less memory is free than when it was set
+    (waiting / "strict_limit").write_text("1\n")
+    made.renew()
+    assert (waiting / "max_bytes").read_text() == "200000000"
     made.lift()
     assert (waiting / "max_ratio").read_text() == "100"
     assert (waiting / "strict_limit").read_text() == "0"
@@ -192,6 +196,7 @@ def test_a_kernel_that_cannot_limit_what_waits_does_without(made: Limiter, waiti
     made.set()
     made.lift()
     made.set()
+    made.renew()
     assert made.changed() == []
     assert list(waiting.iterdir()) == []
 
