@@ -39,7 +39,7 @@ _ROUNDING = 1e-9
 _COUNTED_PAYLOAD_SHARE = 1448 / 1514
 """TCP payload of a full frame over what a token bucket counts of it, which knows no preamble."""
 
-_UNWRITTEN_SHARE = 0.1
+_WAITING_SHARE = 0.1
 """Of a node's memory: the kernel's 20 % (vm.dirty_ratio) of what is available, taken as a half."""
 
 _SIZE_STEP_BYTES = 64 * MIB
@@ -174,7 +174,7 @@ def _limits(
 
 
 def _disk_limits(node: NodeSpec, disk: DiskSetPoints, dilation: float, host: Host) -> DiskLimits:
-    unwritten_bytes = int(node.memory_bytes * _UNWRITTEN_SHARE)
+    unwritten_bytes = int(node.memory_bytes * _WAITING_SHARE)
     return DiskLimits(
         size_bytes=0 if node.twin is None else node.twin.disk_bytes,
         read_bytes_per_second=_slowed(disk.read_bytes_per_second.value, dilation),
