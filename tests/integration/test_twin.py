@@ -33,7 +33,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store.samples import read_telemetry
 from boardcluster.twin.setpoints import NodeSetPoints, set_points
-from tests.integration.conftest import AS_NOBODY, NOBODY, Cli, is_unwatched, traces
+from tests.integration.conftest import AS_NOBODY, NOBODY, Cli, finish, is_unwatched, traces
 from tests.waiting import wait_until
 
 TWIN = """\
@@ -583,18 +583,8 @@ def test_a_warm_up_runs_without_limits_and_what_follows_it_with_them(
 ) -> None:
     file = tmp_path / "warm.toml"
     file.write_text(WARM)
-    for _ in range(4):
-        with plain.program.start("run", str(file), "--continue", "--json") as process:
-            out, err = process.communicate(timeout=600)
-        results = json.loads(out)["results"]
-        bad = [row["attempt"] for row in results if row["attempt"]["state"] != "ok"]
-        if not bad:
-            break
-        # What else ran here took what the nodes were promised, or the time to watch them.
-        assert all("too slow for its nodes" in row["reason"] or is_unwatched(row) for row in bad), (
-            err
-        )
-    warm, measured = sorted(results, key=lambda row: not row["trial"]["warm_up"])
+    done, _ = finish(plain.program, str(file), excused=is_disturbed)
+    warm, measured = sorted(done["results"], key=lambda row: not row["trial"]["warm_up"])
     assert any("full speed" in words for words in warm["measurement"]["remarks"])
     assert not any("full speed" in words for words in measured["measurement"]["remarks"])
     live = attached(plain)
@@ -602,6 +592,11 @@ def test_a_warm_up_runs_without_limits_and_what_follows_it_with_them(
     assert not any(quota == wanted for quota in quotas_of(plain, warm, "worker1"))
     assert any(quota == wanted for quota in quotas_of(plain, measured, "worker1"))
     check_limits(live, "worker1")
+
+
+def is_disturbed(attempt: Mapping[str, Any]) -> bool:
+    """Whether other work here took what the nodes were promised, or the time to watch them."""
+    return "too slow for its nodes" in attempt["reason"] or is_unwatched(attempt)
 
 
 def quotas_of(boards: Boards, row: Mapping[str, Any], node: str) -> list[float]:

@@ -68,16 +68,16 @@ class Installation:
         """
         place = self.folder / "spark/jars"
         try:
-            sizes = {path.name: path.stat().st_size for path in sorted(place.glob("*.jar"))}
+            sizes = {jar: (place / Path(jar).name).stat().st_size for jar in self.jars("spark")}
         except OSError as error:
             raise InstallError(
                 f"{error.filename} cannot be read: {error.strerror}", hint=_AGAIN
             ) from error
         chosen, left_bytes = [], size_bytes
-        for name in sorted(sizes, key=lambda name: -sizes[name]):
-            if sizes[name] <= left_bytes:
-                left_bytes -= sizes[name]
-                chosen.append(str(self.spark_home / "jars" / name))
+        for jar in sorted(sizes, key=lambda jar: -sizes[jar]):
+            if sizes[jar] <= left_bytes:
+                left_bytes -= sizes[jar]
+                chosen.append(jar)
         if not chosen:
             raise InstallError(f"{place} has no jar of up to {size_bytes} bytes", hint=_AGAIN)
         return chosen

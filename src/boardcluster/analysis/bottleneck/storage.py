@@ -87,7 +87,8 @@ def shared_storage(
     Returns:
         One row for each node, and what is not known, in words.
     """
-    times = [_disk_times(row, limits.get(row.window.node, NodeLimit())) for row in own]
+    their = [limits.get(row.window.node, NodeLimit()) for row in own]
+    times = [_disk_times(row, limit) for row, limit in zip(own, their, strict=True)]
     totals = [read + written for read, written in times]
     pressure = None if host is None else host.sum("pressure_io_seconds")
     missing: tuple[str, ...] = ()
@@ -101,11 +102,12 @@ def shared_storage(
     else:
         missing = ("waiting for storage is not known",)
         waits = [np.zeros_like(row) for row in totals]
-    found = []
-    for row, wait, (read, written), busy in zip(own, waits, times, others, strict=True):
-        limit = limits.get(row.window.node, NodeLimit())
-        held = _held_node(row, limit, host)
-        found.append(_blocked(wait, _at_once(read, np.where(held, 0.0, written)), busy))
+    every = _held_writers(host)
+    helds = [every | _held_by_disk(row, limit) for row, limit in zip(own, their, strict=True)]
+    found = [
+        _blocked(wait, _at_once(read, np.where(held, 0.0, written)), busy)
+        for wait, (read, written), held, busy in zip(waits, times, helds, others, strict=True)
+    ]
     return found, missing
 
 
@@ -136,16 +138,16 @@ def _held_writers(reading: NodeReading | None) -> Flags:
     return np.asarray(unwritten > _UNWRITTEN_SHARE * available)
 
 
-def _held_node(reading: NodeReading, limit: NodeLimit, host: NodeReading | None) -> Flags:
-    """The same of an emulated node, whose disk may have a limit of its own for what is unwritten.
+def _held_by_disk(reading: NodeReading, limit: NodeLimit) -> Flags:
+    """Steps in which so much is unwritten of an emulated node that its disk's own limit is near.
 
     What waits there is worked out from what the node wrote. The kernel is taken to begin to write
     at half of the limit, or what has been there for long, and from three quarters on it makes
-    programs wait that write (balance_dirty_pages in Linux, mm/page-writeback.c). Where the limit of
-    the whole machine is reached, that holds, too: a device may then have less than its own.
+    programs wait that write (balance_dirty_pages in Linux, mm/page-writeback.c). Never, where there
+    is no such limit.
     """
     if not limit.unwritten_bytes or not limit.write_bytes_per_second:
-        return _held_writers(host)
+        return np.zeros(len(reading.known), dtype=np.bool_)
     ends = reading.edges[1:]
     given = reading.or_zeros(reading.sum("storage_written_bytes")) * np.diff(reading.edges)
     made = np.cumsum(given)
@@ -154,8 +156,7 @@ def _held_node(reading: NodeReading, limit: NodeLimit, host: NodeReading | None)
     # What is on the disk: as much as its rate allowed since it last had all that was due.
     could = _REACHED_SHARE * limit.write_bytes_per_second * ends
     done = np.minimum(np.minimum.accumulate(due - could), 0.0) + could
-    held = made - done > _HELD_SHARE * limit.unwritten_bytes
-    return np.asarray(held | _held_writers(host))
+    return np.asarray(made - done > _HELD_SHARE * limit.unwritten_bytes)
 
 
 def _disk_times(reading: NodeReading, limit: NodeLimit) -> tuple[Array, Array]:
