@@ -8,14 +8,20 @@ controllers, runs one Python program, and ends the machine. What the program pri
 a serial port of its own, apart from the kernel's console.
 
 Instructions are emulated (QEMU's TCG), so neither root nor a processor that runs virtual machines
-is needed. Archive, disk and console are files without a name, and the kernel ends the machine with
-the thread that started it: nothing of it stays, even after kill -9.
+is needed. Now and then the emulator hangs: a machine is started again if its console falls silent,
+where the first process says every second that it lives, or if its kernel says that a processor is
+stuck. A program that hangs in a machine that lives is a failure.
+
+Archive, disk and console are files without a name, and the kernel ends the machine with the thread
+that started it: nothing of it stays, even after kill -9.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import lzma
+import os
 import platform
 import re
 import shutil
@@ -24,6 +30,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +40,14 @@ PACKAGE = "linux-image-cloud-amd64"
 """Depends on the package of the newest kernel."""
 
 FETCH_SECONDS_MOST = 300.0
+STARTS_MOST = 3
+"""How often a machine is started that hangs."""
+
+SILENT_SECONDS_MOST = 60.0
+LOOK_SECONDS = 0.5
+STUCK = (b"soft lockup", b"hard LOCKUP", b"detected stall", b"detected expedited stall")
+"""What Linux says of a processor that does not go on (kernel/watchdog.c, kernel/rcu)."""
+
 MODULES = ("virtio_pci", "virtio_blk", "loop")
 PROJECT = "/opt/boardcluster"
 """Where the machine has the boardcluster package."""
@@ -48,7 +63,7 @@ LEFT_OUT = frozenset(
 
 INIT = """\
 #!{python} -E
-import ctypes, os, subprocess, sys, termios, time
+import ctypes, os, subprocess, sys, termios, threading, time
 
 os.environ.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 os.environ.update(HOME="/", LC_ALL="C.UTF-8", PYTHONPATH={project!r}, PYTHONUNBUFFERED="1")
@@ -63,6 +78,12 @@ def done(status, what):
 def mount(kind, folder):
     os.makedirs(folder, exist_ok=True)
     done(libc.mount(kind.encode(), folder.encode(), kind.encode(), 0, None), folder)
+
+
+def live():
+    while True:
+        print(f"alive at {{time.monotonic():.0f}} s", file=sys.stderr, flush=True)
+        time.sleep(1)
 
 
 def run():
@@ -86,6 +107,7 @@ def run():
         termios.tcdrain(results)
 
 
+threading.Thread(target=live, daemon=True).start()
 try:
     run()
 finally:
@@ -326,51 +348,94 @@ def run_inside(
         AssertionError: the program failed, or the machine did not end in time; the end of the
             machine's console is in a note.
     """
-    with (
-        tempfile.TemporaryFile() as archive,
-        tempfile.TemporaryFile() as disk,
-        tempfile.TemporaryFile() as console,
-    ):
+    with tempfile.TemporaryFile() as archive:
         _fill(Archive(archive), scripts, kernel, programs)
+        for _ in range(STARTS_MOST - 1):
+            with contextlib.suppress(HungError):
+                return _start(archive, kernel, memory_bytes, disk_bytes, timeout_seconds)
+        return _start(archive, kernel, memory_bytes, disk_bytes, timeout_seconds)
+
+
+def _start(
+    archive: IO[bytes], kernel: Kernel, memory_bytes: int, disk_bytes: int, timeout_seconds: float
+) -> str:
+    with tempfile.TemporaryFile() as disk, tempfile.TemporaryFile() as console:
         disk.truncate(disk_bytes)
         drive = "id=disk,if=none,format=raw,cache=unsafe"
         command = [
             *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-            *("-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"),
-            *("-m", f"{memory_bytes >> 20}M", "-kernel", str(kernel.image)),
+            # With "max" for its model, a machine may hang where the second processor starts.
+            *("-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "Haswell-noTSX"),
+            *("-smp", "2", "-m", f"{memory_bytes >> 20}M", "-kernel", str(kernel.image)),
             *("-initrd", f"/proc/self/fd/{archive.fileno()}"),
-            *("-append", "console=ttyS0 quiet panic=-1 cgroup_no_v1=all"),
+            *("-append", "console=ttyS0 panic=-1 cgroup_no_v1=all"),
             *("-serial", f"file:/proc/self/fd/{console.fileno()}", "-serial", "stdio"),
             *("-drive", f"{drive},file=/proc/self/fd/{disk.fileno()}"),
             *("-device", "virtio-blk-pci,drive=disk"),
         ]
         files = (archive.fileno(), disk.fileno(), console.fileno())
-        try:
-            return _printed(command, files, timeout_seconds)
-        except AssertionError as error:
-            console.seek(0)
-            error.add_note(console.read()[-4000:].decode(errors="replace"))
-            raise
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=files,
+        ) as process:
+            try:
+                return _result(*printed(process, console, timeout_seconds=timeout_seconds))
+            except AssertionError as error:
+                console.seek(0)
+                error.add_note(console.read()[-4000:].decode(errors="replace"))
+                raise
+            finally:
+                process.kill()
 
 
-def _printed(command: Sequence[str], files: Sequence[int], timeout_seconds: float) -> str:
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=files,
-    ) as process:
+class HungError(AssertionError):
+    """The machine itself hangs, whatever the program in it does."""
+
+
+def printed(
+    process: subprocess.Popen[bytes],
+    console: IO[bytes],
+    *,
+    timeout_seconds: float,
+    silent_seconds: float = SILENT_SECONDS_MOST,
+) -> tuple[bytes, bytes]:
+    """Return what a machine writes to its two pipes until it ends.
+
+    Args:
+        process: the machine.
+        console: the file of its console.
+        timeout_seconds: after this it is ended.
+        silent_seconds: so long its console may stay as it is.
+
+    Raises:
+        HungError: it stayed so longer, or the machine did not end in time and a processor of it
+            was stuck.
+        AssertionError: it did not end in time.
+    """
+    size, heard = 0, time.monotonic()
+    ends = heard + timeout_seconds
+    while True:
         try:
-            out, err = process.communicate(timeout=timeout_seconds)
-        except subprocess.TimeoutExpired as error:
+            return process.communicate(timeout=LOOK_SECONDS)
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+        if (found := os.fstat(console.fileno()).st_size) != size:
+            size, heard = found, now
+        if now - heard > silent_seconds:
+            raise HungError(f"the machine said nothing for {silent_seconds:g} s")
+        if now > ends:
             process.kill()
             out, _ = process.communicate()
-            raise AssertionError(f"the machine did not end in time: {out[-500:]!r}") from error
-        except BaseException:
-            process.kill()
-            raise
+            console.seek(0)
+            kind = HungError if re.search(b"|".join(STUCK), console.read()) else AssertionError
+            raise kind(f"the machine did not end in time: {out[-500:]!r}")
+
+
+def _result(out: bytes, err: bytes) -> str:
     text, _, status = out.decode(errors="replace").replace("\r", "").rpartition("\nstatus ")
     assert status.strip() == "0", f"the program inside failed: {out[-2000:]!r}\n{err[-2000:]!r}"
     return text

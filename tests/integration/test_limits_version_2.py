@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.integration.limits_inside import (
     MEMORY_BYTES,
     WANTED,
 )
-from tests.small_machine import Kernel, fetch_kernel, missing, run_inside
+from tests.small_machine import HungError, Kernel, fetch_kernel, missing, printed, run_inside
 from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -205,3 +206,37 @@ def test_the_machine_ends_with_who_started_it_even_after_kill_9(
             driver.kill()
     wait_until(lambda: not Path(f"/proc/{machine}").exists(), "the machine's end")
     assert [path.name for path in tmp_path.iterdir()] == ["wait.py"]
+
+
+ALIVE = "for _ in 1 2 3 4 5; do echo alive >>/dev/fd/{}; sleep 0.7; done; echo done"
+STUCK = "echo 'watchdog: BUG: soft lockup - CPU#1 stuck for 22s!' >>/dev/fd/{}; exec sleep 60"
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout_seconds", "ended"),
+    [
+        pytest.param("exec sleep 60", 30, HungError, id="silent"),
+        pytest.param(STUCK, 1, HungError, id="stuck"),
+        pytest.param("exec sleep 60", 1, AssertionError, id="late"),
+        pytest.param(ALIVE, 30, "done\n", id="alive"),
+    ],
+)
+def test_a_machine_that_hangs_is_told_from_one_whose_program_hangs(
+    command: str, timeout_seconds: float, ended: str | type[AssertionError]
+) -> None:
+    found: str | type[AssertionError]
+    with tempfile.TemporaryFile() as console:
+        argv = ["sh", "-c", command.format(console.fileno())]
+        with subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=(console.fileno(),)
+        ) as process:
+            try:
+                out, _ = printed(
+                    process, console, timeout_seconds=timeout_seconds, silent_seconds=2
+                )
+                found = out.decode()
+            except AssertionError as error:
+                found = type(error)
+            finally:
+                process.kill()
+    assert found == ended
