@@ -29,11 +29,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import random
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 import tomllib
@@ -41,6 +39,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import commands
 from scipy.stats import t as student
 
 from boardcluster.analysis.bottleneck import Bound, PhaseDiagnosis, diagnose
@@ -52,7 +51,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the tests' simul
 
 from tests.closed_queue import RESOURCES, Workload, board_result, simulate, true_gain
 
-CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "bottleneck"
 FOUR_CORES = ("four-slow", "four", "four-disk", "four-link")
 BOARDS = ("slow", "fast", "disk", "link", "memory", "start", *FOUR_CORES)
@@ -294,14 +292,6 @@ class Pair:
         )
 
 
-def command(home: Path, *arguments: str, codes: Sequence[int] = (0,)) -> None:
-    """Run our own command line on a home; end if it does."""
-    env = {**os.environ, "BOARDCLUSTER_HOME": str(home)}
-    done = subprocess.run([*CLI, *arguments], stdout=sys.stderr, env=env, check=False)
-    if done.returncode not in codes:
-        sys.exit(f"{' '.join(arguments)} ended with {done.returncode}")
-
-
 def measure(root: Path, rounds: int, kinds: Sequence[str], until: float) -> None:
     """Run what is missing: every kind of boards once in each round, in turned order."""
     for turn in range(rounds):
@@ -317,12 +307,12 @@ def measure(root: Path, rounds: int, kinds: Sequence[str], until: float) -> None
                 if name not in BOARDS:
                     shutil.copy(file, home / "cluster.toml")
                 twin = ("--twin", str(file)) if name in BOARDS else ()
-                command(home, "up", *twin, "--home", str(home))
-                command(
-                    home, "run", str(FILES / "campaign.toml"), "--new", "--yes", codes=RUN_CODES
-                )
+                commands.run(home, "up", *twin, "--home", str(home), stdout=sys.stderr)
+                campaign = str(FILES / "campaign.toml")
+                words = ("run", campaign, "--new", "--yes")
+                commands.run(home, *words, codes=RUN_CODES, stdout=sys.stderr)
             finally:
-                command(home, "down", "--wipe")
+                commands.run(home, "down", "--wipe", stdout=sys.stderr)
             show(root, rounds)
 
 

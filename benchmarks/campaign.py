@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -20,6 +19,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import commands
 
 from boardcluster.campaign.plan import expand, spec_digest, workload_facts
 from boardcluster.records import (
@@ -48,7 +49,6 @@ BETWEEN_SECONDS_MOST = 2.0
 QUICK_SECONDS_MOST = 25 * 60.0
 TIMES = 5
 ROOT = Path(__file__).parents[1]
-CLI = (sys.executable, "-m", "boardcluster")
 
 LARGE = """\
 [campaign]
@@ -96,13 +96,7 @@ def large_cluster() -> ClusterSpec:
 
 def run(home: Path, *arguments: str) -> str:
     """Run the program on a home and return what it prints."""
-    env = {**os.environ, "BOARDCLUSTER_HOME": str(home)}
-    done = subprocess.run(
-        [*CLI, *arguments], env=env, stdout=subprocess.PIPE, text=True, check=False
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(arguments)} ended with {done.returncode}")
-    return done.stdout
+    return commands.run(home, *arguments, stdout=subprocess.PIPE).stdout
 
 
 def timed(home: Path, *arguments: str) -> list[float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shlex
 import statistics
@@ -20,10 +19,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import commands
+
 from boardcluster.cluster.state import load_state
 from boardcluster.remote.netns import enter
 
-CLI = (sys.executable, "-m", "boardcluster")
 SUBNET = "198.18.120.0/24"
 IDLE_SECONDS = 30.0
 ENGINES = ("mapreduce", "spark")
@@ -35,18 +35,13 @@ class Program:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self._env = {**os.environ, "BOARDCLUSTER_HOME": str(home)}
 
     def run(self, *arguments: str) -> tuple[float, str, str]:
         """Return seconds, standard output and standard error of a command that must succeed."""
         began = time.monotonic()
-        done = subprocess.run(
-            [*CLI, *arguments], capture_output=True, text=True, env=self._env, check=False
-        )
-        seconds = time.monotonic() - began
-        if done.returncode != 0:
-            sys.exit(f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
-        return seconds, done.stdout, done.stderr
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        done = commands.run(self.home, *arguments, **pipes)
+        return time.monotonic() - began, done.stdout, done.stderr
 
     def json(self, *arguments: str) -> Any:
         """Return what a command prints as JSON."""

@@ -41,7 +41,8 @@ from pathlib import Path
 
 import numpy as np
 import uvicorn
-from cluster import CLI, Program
+from cluster import Program
+from commands import CLI
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from store import FINGERPRINT, MEASUREMENT

@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from commands import CLI
 from store import FINGERPRINT, MEASUREMENT, plan, row, timed
 
 import boardcluster as bc
@@ -48,7 +49,6 @@ from boardcluster.records import AttemptState, Engine
 from boardcluster.store import Store
 from boardcluster.units import format_bytes, parse_size
 
-CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "predict"
 WORKLOADS = ("wordcount", "terasort", "grep")
 ENGINES = ("spark", "mapreduce")

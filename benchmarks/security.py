@@ -21,9 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # programs find only their own folder
 
+from commands import CLI
 from tests.boards import Boards
 
-CLI = (sys.executable, "-m", "boardcluster")
 BOARDS = 3
 SUBNET = "198.18.121.0/24"
 MEMORY = "4 GiB"

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import commands
 
 from boardcluster.analysis.experiments import column_words
 from boardcluster.cluster.folders import cache_folder
@@ -46,7 +47,6 @@ from boardcluster.twin.calibration import (
 from boardcluster.twin.setpoints import SetPoint, set_points
 from boardcluster.units import format_bytes
 
-CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "twin"
 EXAMPLES = Path(__file__).parent.parent / "examples" / "twin"
 KEPT = FILES / "cells.json"
@@ -118,16 +118,10 @@ class Program:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self._env = {**os.environ, "BOARDCLUSTER_HOME": str(home)}
 
     def run(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
         """Return the standard output of a command that must end with one of these codes."""
-        done = subprocess.run(
-            [*CLI, *arguments], stdout=subprocess.PIPE, text=True, env=self._env, check=False
-        )
-        if done.returncode not in codes:
-            sys.exit(f"{' '.join(arguments)} ended with {done.returncode}")
-        return done.stdout
+        return commands.run(self.home, *arguments, codes=codes, stdout=subprocess.PIPE).stdout
 
 
 class Missed:
