@@ -39,8 +39,7 @@ class Program:
     def run(self, *arguments: str) -> tuple[float, str, str]:
         """Return seconds, standard output and standard error of a command that must succeed."""
         began = time.monotonic()
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        done = commands.run(self.home, *arguments, **pipes)
+        done = commands.run(self.home, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return time.monotonic() - began, done.stdout, done.stderr
 
     def json(self, *arguments: str) -> Any:

@@ -60,7 +60,7 @@ _SPARK_PREFIXES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.")
 _SPARK_HADOOP = "spark.hadoop."
 """What follows is a property of Hadoop, for Spark's jobs."""
 
-_OWNED = (
+_NOT_SETTABLE = (
     (
         (
             r"(address|hostname|bind-host|[.-]hosts?|[.-]ports?|bindAddress|\.ur[il]s?)$"
@@ -92,8 +92,12 @@ _OWNED = (
         ),
         "boardcluster uses it to start the engines, follow jobs and count what they did",
     ),
+    (
+        r"^mapreduce\.job\.end-notification\.max\.",
+        "Hadoop declares it final, and would ignore the value",
+    ),
 )
-"""Patterns of properties that are boardcluster's own, and why."""
+"""Patterns of properties that nobody may set, and why."""
 
 _OF_JOBS = re.compile(
     r"^(spark\.|mapreduce\.(?!jobhistory\.|shuffle\.|cluster\.)|yarn\.app\.mapreduce\.|yarn\.client\."
@@ -156,7 +160,7 @@ def _known_anywhere() -> Mapping[str, _KnownProperty]:
 def refusal_of(key: str) -> str:
     """Return why nobody but boardcluster may set a property; empty if anybody may."""
     plain = key.removeprefix(_SPARK_HADOOP)
-    return next((reason for pattern, reason in _OWNED if re.search(pattern, plain)), "")
+    return next((reason for pattern, reason in _NOT_SETTABLE if re.search(pattern, plain)), "")
 
 
 def _file_of(key: str) -> str:
