@@ -18,7 +18,7 @@ def run(
     """Run the command line on a home; end this program if it does not end with one of the codes.
 
     After Ctrl-C, which it gets as well, it is waited for until it has cleaned up; subprocess.run
-    would kill it after a quarter of a second, and its cluster would stay up.
+    would kill it after a quarter of a second or at once, and its cluster would stay up.
 
     Args:
         home: the home.

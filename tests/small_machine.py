@@ -8,9 +8,10 @@ controllers, runs one Python program, and ends the machine. What the program pri
 a serial port of its own, apart from the kernel's console.
 
 Instructions are emulated (QEMU's TCG), so neither root nor a processor that runs virtual machines
-is needed. Now and then the emulator hangs: a machine is started again if its console falls silent,
-where the first process says every second that it lives, or if its kernel says that a processor is
-stuck. A program that hangs in a machine that lives is a failure.
+is needed. Now and then the emulator hangs. A machine is started again if its console falls silent,
+where the first process says every second that it lives, or if it does not end in time and its
+kernel has just said that a processor is stuck. A program that hangs in a machine that lives is a
+failure.
 
 Archive, disk and console are files without a name, and the kernel ends the machine with the thread
 that started it: nothing of it stays, even after kill -9.
@@ -18,7 +19,8 @@ that started it: nothing of it stays, even after kill -9.
 
 from __future__ import annotations
 
-import contextlib
+import collections
+import functools
 import importlib.metadata
 import lzma
 import os
@@ -31,7 +33,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -44,6 +46,12 @@ STARTS_MOST = 3
 """How often a machine is started that hangs."""
 
 SILENT_SECONDS_MOST = 60.0
+SILENT_AT_END_SECONDS_MOST = 10.0
+"""Of a machine that did not end in time."""
+
+JUST_SECONDS = 30.0
+"""So long ago at most its kernel said that a processor is stuck; what passed is not the cause."""
+
 LOOK_SECONDS = 0.5
 STUCK = (b"soft lockup", b"hard LOCKUP", b"detected stall", b"detected expedited stall")
 """What Linux says of a processor that does not go on (kernel/watchdog.c, kernel/rcu)."""
@@ -342,18 +350,26 @@ def run_inside(
         programs: of this machine, that it needs.
         memory_bytes: of the machine.
         disk_bytes: size of its disk, ``/dev/vda``; room is taken only as it is written.
-        timeout_seconds: after this the machine is ended.
+        timeout_seconds: of each start; after this the machine is ended.
 
     Raises:
-        AssertionError: the program failed, or the machine did not end in time; the end of the
-            machine's console is in a note.
+        AssertionError: the program failed, or the machine did not end in time, or it hung
+            ``STARTS_MOST`` times; the end of the machine's console is in a note.
     """
     with tempfile.TemporaryFile() as archive:
         _fill(Archive(archive), scripts, kernel, programs)
-        for _ in range(STARTS_MOST - 1):
-            with contextlib.suppress(HungError):
-                return _start(archive, kernel, memory_bytes, disk_bytes, timeout_seconds)
-        return _start(archive, kernel, memory_bytes, disk_bytes, timeout_seconds)
+        machine = (archive, kernel, memory_bytes, disk_bytes, timeout_seconds)
+        return started(functools.partial(_start, *machine))
+
+
+def started(start: Callable[[], str]) -> str:
+    """Return what a machine prints, the first that does not hang; most are ``STARTS_MOST``."""
+    for _ in range(STARTS_MOST - 1):
+        try:
+            return start()
+        except HungError as error:
+            print(f"started again: {error}", *getattr(error, "__notes__", ()), sep="\n")
+    return start()
 
 
 def _start(
@@ -402,6 +418,7 @@ def printed(
     *,
     timeout_seconds: float,
     silent_seconds: float = SILENT_SECONDS_MOST,
+    just_seconds: float = JUST_SECONDS,
 ) -> tuple[bytes, bytes]:
     """Return what a machine writes to its two pipes until it ends.
 
@@ -410,29 +427,35 @@ def printed(
         console: the file of its console.
         timeout_seconds: after this it is ended.
         silent_seconds: so long its console may stay as it is.
+        just_seconds: what its kernel said longer ago than this does not count.
 
     Raises:
-        HungError: it stayed so longer, or the machine did not end in time and a processor of it
-            was stuck.
+        HungError: its console stayed as it is, or it did not end in time and is silent or has a
+            processor that is stuck.
         AssertionError: it did not end in time.
     """
-    size, heard = 0, time.monotonic()
+    heard = time.monotonic()
     ends = heard + timeout_seconds
+    sizes = collections.deque([(heard, 0)])
     while True:
         try:
             return process.communicate(timeout=LOOK_SECONDS)
         except subprocess.TimeoutExpired:
             now = time.monotonic()
-        if (found := os.fstat(console.fileno()).st_size) != size:
-            size, heard = found, now
-        if now - heard > silent_seconds:
-            raise HungError(f"the machine said nothing for {silent_seconds:g} s")
-        if now > ends:
-            process.kill()
-            out, _ = process.communicate()
-            console.seek(0)
-            kind = HungError if re.search(b"|".join(STUCK), console.read()) else AssertionError
-            raise kind(f"the machine did not end in time: {out[-500:]!r}")
+        if (size := os.fstat(console.fileno()).st_size) != sizes[-1][1]:
+            heard = now
+        sizes.append((now, size))
+        while now - sizes[1][0] > just_seconds:
+            sizes.popleft()
+        if now - heard <= silent_seconds and now <= ends:
+            continue
+        process.kill()
+        out, _ = process.communicate()
+        if now - heard > min(silent_seconds, SILENT_AT_END_SECONDS_MOST):
+            raise HungError(f"the machine said nothing for {now - heard:.0f} s: {out[-500:]!r}")
+        console.seek(sizes[0][1])
+        kind = HungError if re.search(b"|".join(STUCK), console.read()) else AssertionError
+        raise kind(f"the machine did not end in time: {out[-500:]!r}")
 
 
 def _result(out: bytes, err: bytes) -> str:

@@ -15,6 +15,7 @@ import pytest
 from boardcluster.services.dilation import intervals
 from boardcluster.services.install import Installation
 from boardcluster.services.pair import pair_ids
+from boardcluster.services.settings import refusal_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {
@@ -46,6 +47,7 @@ def test_the_table_of_intervals_has_the_engines_own_values(
         }
         rows = intervals()[file]
         assert not final & set(rows)  # Hadoop ignores them in a configuration, with a warning
+        assert all(map(refusal_of, final))
         documented = {name: row for name, row in rows.items() if not row.in_code}
         assert {n: row.default_in(pair_id) for n, row in documented.items()} == {
             n: own.get(n) for n in documented

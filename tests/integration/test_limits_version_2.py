@@ -6,6 +6,7 @@ and uses what they are limited to. What it printed is judged here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -24,7 +25,15 @@ from tests.integration.limits_inside import (
     MEMORY_BYTES,
     WANTED,
 )
-from tests.small_machine import HungError, Kernel, fetch_kernel, missing, printed, run_inside
+from tests.small_machine import (
+    HungError,
+    Kernel,
+    fetch_kernel,
+    missing,
+    printed,
+    run_inside,
+    started,
+)
 from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -66,7 +75,7 @@ def kernel(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Kernel:
 @pytest.fixture(scope="module")
 def found(kernel: Kernel) -> Any:
     scripts = (HERE / "limits_inside.py", HERE / "disk_user.py")
-    printed = run_inside(
+    text = run_inside(
         *scripts,
         kernel=kernel,
         programs=PROGRAMS,
@@ -74,7 +83,7 @@ def found(kernel: Kernel) -> Any:
         disk_bytes=4 << 30,
         timeout_seconds=300,
     )
-    found = json.loads(printed)
+    found = json.loads(text)
     print(json.dumps(found, indent=1))  # pytest shows it where a test fails
     return found
 
@@ -208,35 +217,62 @@ def test_the_machine_ends_with_who_started_it_even_after_kill_9(
     assert [path.name for path in tmp_path.iterdir()] == ["wait.py"]
 
 
-ALIVE = "for _ in 1 2 3 4 5; do echo alive >>/dev/fd/{}; sleep 0.7; done; echo done"
-STUCK = "echo 'watchdog: BUG: soft lockup - CPU#1 stuck for 22s!' >>/dev/fd/{}; exec sleep 60"
+LOCKED = "echo 'watchdog: BUG: soft lockup - CPU#1 stuck for 22s!' >>/dev/fd/{}; "
+WAITS = "exec sleep 60"
+ALIVE = "for _ in 1 2 3 4 5 6 7 8; do echo alive >>/dev/fd/{}; sleep 0.5; done; echo done"
 
 
 @pytest.mark.parametrize(
-    ("command", "timeout_seconds", "ended"),
+    ("command", "seconds", "ended"),
     [
-        pytest.param("exec sleep 60", 30, HungError, id="silent"),
-        pytest.param(STUCK, 1, HungError, id="stuck"),
-        pytest.param("exec sleep 60", 1, AssertionError, id="late"),
-        pytest.param(ALIVE, 30, "done\n", id="alive"),
+        pytest.param(WAITS, (30, 2, 30), HungError, id="silent"),
+        pytest.param(LOCKED + WAITS, (4, 60, 30), HungError, id="stuck"),
+        pytest.param(LOCKED + WAITS, (4, 60, 0.5), AssertionError, id="was-stuck"),
+        pytest.param(WAITS, (1, 60, 30), AssertionError, id="late"),
+        pytest.param(ALIVE, (60, 3, 30), "done\n", id="alive"),
     ],
 )
 def test_a_machine_that_hangs_is_told_from_one_whose_program_hangs(
-    command: str, timeout_seconds: float, ended: str | type[AssertionError]
+    command: str, seconds: tuple[float, float, float], ended: str | type[AssertionError]
 ) -> None:
+    timeout, silent, just = seconds
     found: str | type[AssertionError]
     with tempfile.TemporaryFile() as console:
         argv = ["sh", "-c", command.format(console.fileno())]
         with subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=(console.fileno(),)
         ) as process:
+            limits = {"timeout_seconds": timeout, "silent_seconds": silent, "just_seconds": just}
             try:
-                out, _ = printed(
-                    process, console, timeout_seconds=timeout_seconds, silent_seconds=2
-                )
-                found = out.decode()
+                found = printed(process, console, **limits)[0].decode()
             except AssertionError as error:
                 found = type(error)
             finally:
                 process.kill()
     assert found == ended
+
+
+@pytest.mark.parametrize(
+    ("ends", "starts"),
+    [
+        ([HungError, HungError, ""], 3),
+        ([HungError, HungError, HungError, ""], 3),
+        ([AssertionError, ""], 1),
+        (["", ""], 1),
+    ],
+)
+def test_only_a_machine_that_hangs_is_started_again(
+    ends: list[type[AssertionError] | str], starts: int
+) -> None:
+    tried: list[type[AssertionError] | str] = []
+
+    def start() -> str:
+        tried.append(ends[len(tried)])
+        if isinstance(tried[-1], str):
+            return tried[-1]
+        raise tried[-1]
+
+    last = ends[starts - 1]
+    with contextlib.nullcontext() if isinstance(last, str) else pytest.raises(last):
+        started(start)
+    assert len(tried) == starts

@@ -158,7 +158,7 @@ def _known_anywhere() -> Mapping[str, _KnownProperty]:
 
 
 def refusal_of(key: str) -> str:
-    """Return why nobody but boardcluster may set a property; empty if anybody may."""
+    """Return why a property cannot be set; empty if it can."""
     plain = key.removeprefix(_SPARK_HADOOP)
     return next((reason for pattern, reason in _NOT_SETTABLE if re.search(pattern, plain)), "")
 

@@ -146,7 +146,7 @@ def test_values_become_what_the_engines_read(key: str, value: Any, text: str) ->
         ("spark.authenticate", False, "who may do what"),
         ("mapreduce.framework.name", "local", "start the engines"),
         ("spark.eventLog.enabled", False, "start the engines"),
-        ("mapreduce.job.end-notification.max.attempts", 3, "Hadoop declares it final"),
+        ("mapreduce.job.end-notification.max.retry.interval", 3, "Hadoop declares it final"),
         ("dfs.replication", 1, "`replication` in a \\[\\[matrix\\]\\]"),
         ("spark.hadoop.dfs.checksum.type", "NULL", "`checksum` in a \\[\\[matrix\\]\\]"),
         ("mapreduce.map.output.compress", "yes", "allowed: true, false"),
