@@ -578,6 +578,7 @@ def test_a_node_without_a_medium_keeps_its_data(plain: Boards) -> None:
     assert (live.home / "nodes/master/disk").stat().st_uid == 0
 
 
+@pytest.mark.alone  # beside others its runs are disturbed again and again
 def test_a_warm_up_runs_without_limits_and_what_follows_it_with_them(
     plain: Boards, tmp_path: Path
 ) -> None:
