@@ -28,6 +28,7 @@ import time
 from pathlib import Path
 
 from cluster import Table
+from commands import CLI
 
 from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState, save_state
@@ -79,7 +80,7 @@ class Program:
         base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         began = time.monotonic()
         done = subprocess.run(
-            [*self.boards.driver_prefix, sys.executable, "-m", "boardcluster", *arguments],
+            [*self.boards.driver_prefix, *CLI, *arguments],
             env={
                 **os.environ,
                 **self.boards.driver_env,

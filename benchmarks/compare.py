@@ -16,6 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from commands import CLI
+
 from boardcluster.records import (
     AttemptState,
     Campaign,
@@ -114,7 +116,7 @@ def timed(arguments: Sequence[str], runs: int) -> list[float]:
     for _ in range(runs):
         began = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "boardcluster", *arguments],
+            [*CLI, *arguments],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from commands import CLI
 
 from boardcluster.records import (
     Attempt,
@@ -325,7 +326,7 @@ def program(*words: str) -> Ran:
     Raises:
         subprocess.CalledProcessError: it failed; what it said is on standard error.
     """
-    argv = [sys.executable, "-m", "boardcluster", *words]
+    argv = [*CLI, *words]
     began = time.perf_counter()
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from commands import CLI
 
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import NodeSamples, NodeSpec, Telemetry
@@ -169,7 +170,7 @@ def started(home: Path) -> LiveCluster:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boardcluster"
     environment = {**os.environ, "BOARDCLUSTER_HOME": str(home), "BOARDCLUSTER_CACHE": str(cache)}
     for words in (("init", "--workers", "4", "--subnet", "198.18.122.0/24"), ("up",)):
-        argv = [sys.executable, "-m", "boardcluster", *words]
+        argv = [*CLI, *words]
         subprocess.run(argv, env=environment, check=True, stdout=subprocess.DEVNULL)
     return operation.attach(home, cache=cache, progress=no_progress)
 
