@@ -57,8 +57,8 @@ _TABLES: dict[str, tuple[str, Iterable[FieldGetter]]] = {
     ),
 }
 _PER = {
-    "workers": "workers",
     "cores": "cores of all workers",
+    "busy_workers": "workers, or cores if these are fewer",
     "node_cores": "cores of a node",
     "node_mib": "memory of a node",
 }

@@ -21,7 +21,6 @@ from boardcluster.remote.local import LocalRemote
 
 __all__ = ["NetnsRemote", "NetnsUserRemote", "become", "enter", "unpack"]
 
-_COPY_SECONDS = 24 * 3600.0
 _BLOCK_BYTES = 1 << 20
 _OWN_MODE, _MOST_MODE = 0o600, 0o755
 _NOTHING = Path(os.devnull)
@@ -169,7 +168,7 @@ class NetnsUserRemote(NetnsRemote):
         return NetnsUserRemote(self.name, pid=self._pid, user=self._user, folder=self._folder)
 
     def _copy(self, stages: Sequence[Sequence[str]], *, target: Path = _NOTHING) -> None:
-        pipe(stages, source=_NOTHING, target=target, timeout_seconds=_COPY_SECONDS)
+        pipe(stages, source=_NOTHING, target=target)
 
     @contextlib.contextmanager
     def temporary_upload(self, source: Path) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import LimitedRemote, ProcessRef, Remote
-from boardcluster.remote.gate import Completed
+from boardcluster.remote.gate import DATA_SECONDS_MOST, Completed
 
 __all__ = [
     "CacheDrop",
@@ -293,7 +293,7 @@ def http(
         "target": target or None,
         "timeout": timeout_seconds,
     }
-    patience_seconds = 3600.0 if source or target else timeout_seconds + 10
+    patience_seconds = DATA_SECONDS_MOST if source or target else timeout_seconds + 10
     (row,) = rpc(remote, {"do": "http", "requests": [item]}, timeout_seconds=patience_seconds)
     return HttpAnswer(**row)
 

@@ -29,6 +29,7 @@ from boardcluster.errors import (
 )
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import (
+    DATA_SECONDS_MOST,
     Completed,
     Piped,
     beside,
@@ -60,7 +61,6 @@ text that is longer than this goes by standard input instead, before what stands
 _GRACE_SECONDS = 3.0
 _CLEANUP_SECONDS = 15.0
 _CLOSE_SECONDS = 10.0
-_COPY_SECONDS = 3600.0
 _STALLED_COPY_SECONDS = 60
 
 _PUT_FLAGS = ("-rlpt", "--copy-unsafe-links")
@@ -317,7 +317,9 @@ class SshRemote:
             f"--timeout={_STALLED_COPY_SECONDS}",
             *("-s", "--mkpath", "--whole-file", _COMPARE_NANOSECONDS),
         ]
-        return run_program(["rsync", *options, *words], timeout_seconds=_COPY_SECONDS, check=False)
+        return run_program(
+            ["rsync", *options, *words], timeout_seconds=DATA_SECONDS_MOST, check=False
+        )
 
     def _copy_failure(self, what: str, done: Completed) -> RemoteError:
         """Say why a copy failed; if it is the way to the node, by the error of a command."""

@@ -192,8 +192,8 @@ def dimensions(
     """
     per = {
         "": 1,
-        "workers": len(spec.workers),
         "cores": cores,
+        "busy_workers": min(len(spec.workers), cores),
         "node_cores": min(worker.cores for worker in spec.workers),
         "node_mib": min(worker.memory_bytes for worker in spec.workers) // _MIB,
     }

@@ -22,7 +22,6 @@ __all__ = ["LineDifference", "compare_lines", "count_lines", "sort_lines", "sort
 _SORT_MEMORY = "64M"
 _SHOWN_LINES = 5
 _SHOWN_CHARACTERS = 160
-_TIMEOUT_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +70,7 @@ def sort_lines(sources: Sequence[Path], *, target: Path, work: Path, by_word: bo
     size_bytes = sum(source.stat().st_size for source in sources)
     require_space(work, need_bytes=2 * size_bytes, purpose=f"sorting {target.name}")
     stage = sort_stage(work, *sources, by_word=by_word)
-    pipe([stage], source=Path(os.devnull), target=target, timeout_seconds=_TIMEOUT_SECONDS)
+    pipe([stage], source=Path(os.devnull), target=target)
 
 
 def compare_lines(expected: Path, actual: Path, *, by_word: bool = False) -> LineDifference | None:

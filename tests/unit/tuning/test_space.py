@@ -81,6 +81,14 @@ def test_rows_that_share_a_property_are_joined(make_spec: MakeSpec) -> None:
     assert "parallelism" not in unset, "nobody knows what it is"
 
 
+@pytest.mark.parametrize(("cores", "most"), [(1, 2), (2, 4), (4, 8), (16, 8)])
+def test_executors_beyond_twice_the_workers_or_the_real_cores_are_not_tried(
+    make_spec: MakeSpec, cores: int, most: int
+) -> None:
+    space = dimensions(make_spec(workers=4), Engine.SPARK, "wordcount", cores=cores)
+    assert {row.name: row for row in space}["executors"].high == most
+
+
 def test_what_cannot_run_even_alone_is_left_out_with_its_reason(make_spec: MakeSpec) -> None:
     spec = make_spec(memory_mib=2048)
     space = dimensions(spec, Engine.SPARK, "wordcount", cores=4)

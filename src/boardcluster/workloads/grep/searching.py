@@ -16,13 +16,12 @@ from typing import IO
 
 from boardcluster.errors import InputError, RemoteError, UsageError
 from boardcluster.fetch.cache import require_space
-from boardcluster.remote.gate import pipe, run_logged, tail_text
+from boardcluster.remote.gate import DATA_SECONDS_MOST, pipe, run_logged, tail_text
 from boardcluster.workloads.compare import sort_lines, sort_stage
 
 __all__ = ["GrepOutput", "search"]
 
 _CHUNK_BYTES = 1 << 20
-_TIMEOUT_SECONDS = 3600.0
 _UNICODE_ENDS = {b"\xc2\x85": "U+0085", b"\xe2\x80\xa8": "U+2028", b"\xe2\x80\xa9": "U+2029"}
 _OVERLAP_BYTES = 2
 _NOTHING_MATCHED = 1
@@ -105,7 +104,7 @@ def _as_hadoop_reads(source: Path, work: Path, *, marked: bool, has_cr: bool) ->
         return source
     stages = [*([["tail", "-c", "+4"]] if marked else []), ["tr", r"\r", r"\n"]]
     target = work / "lines"
-    pipe(stages, source=source, target=target, timeout_seconds=_TIMEOUT_SECONDS)
+    pipe(stages, source=source, target=target)
     return target
 
 
@@ -118,7 +117,7 @@ def _grep(lines: Path, pattern: str, form: GrepOutput, work: Path) -> Path:
         stdout=found,
         stderr=complaints,
         env={"LC_ALL": "C.UTF-8"},
-        timeout_seconds=_TIMEOUT_SECONDS,
+        timeout_seconds=DATA_SECONDS_MOST,
     )
     if ended.returncode == _NOTHING_MATCHED:
         raise UsageError(
@@ -142,4 +141,4 @@ def _count(found: Path, *, target: Path, work: Path) -> None:
         ["env", "LC_ALL=C", "sed", "-E", r"s/^ *([0-9]+) /\1\t/"],
         sort_stage(work),
     ]
-    pipe(stages, source=found, target=target, timeout_seconds=_TIMEOUT_SECONDS)
+    pipe(stages, source=found, target=target)

@@ -19,8 +19,6 @@ from boardcluster.workloads.compare import sort_stage
 
 __all__ = ["count_words"]
 
-_TIMEOUT_SECONDS = 3600.0
-
 
 def count_words(source: Path, *, target: Path, work: Path) -> None:
     """Write each word of a text with its number: ``word TAB count``, in the byte order of words.
@@ -54,4 +52,4 @@ def count_words(source: Path, *, target: Path, work: Path) -> None:
         # A text that starts with a delimiter has an empty first line after tr: not a word.
         ["env", "LC_ALL=C", "sed", "-E", r"/^ *[0-9]+ $/d; s/^ *([0-9]+) (.*)$/\2\t\1/"],
     ]
-    pipe(stages, source=source, target=target, timeout_seconds=_TIMEOUT_SECONDS)
+    pipe(stages, source=source, target=target)
