@@ -297,6 +297,9 @@ class NodeLimits:
     board_cores: int = 1
     """Into how many cores its CPU time is divided; a thread gets one of them at most. Runs from
     before there were such cores have 1: a thread could have all of the node's CPU time."""
+    board: str = ""
+    """What the board has, in words and at its own speed. It is the same at every start, while this
+    machine's speed, and with it what the kernel gives, is measured anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,7 +213,11 @@ def _row(
         size_bytes=cell.size_bytes,
         workers=None if vary == "workers" else cell.workers,
         profile="" if vary == "profile" else cell.profile,
-        settings=", ".join(part for part in words.split(", ") if part not in ("", varying)),
+        settings=", ".join(
+            part
+            for part in (*words.split(", "), cell.boards, cell.software)
+            if part not in ("", varying)
+        ),
         entries=tuple(
             _entry(column, cells[place], said[place], (cells[0], said[0]) if place else None)
             for place, column in enumerate(columns)

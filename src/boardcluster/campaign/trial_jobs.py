@@ -103,6 +103,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             size_bytes=size_bytes,
             workload=name,
             reads_input=workload.reads_input,
+            at_once=min(trial.concurrency, len(names)),
         )
         hdfs = profile.properties["hdfs-site"] | (
             sizing.properties.get("hdfs-site", {}) if sizing else {}

@@ -24,6 +24,7 @@ from boardcluster.campaign.tune_order import (
 from boardcluster.campaign.tune_runs import (
     PairRun,
     ProgramRuns,
+    ProofRuns,
     TuneRuns,
     TuneTools,
     WorkloadRuns,
@@ -518,11 +519,11 @@ class _Life:
             record.add(ProofPlan(campaign=campaign, candidate=best, pairs=pairs, reason=reason))
             self._follow.line(f"proof: {pairs} pairs of the best and the base")
         candidate = record.candidates[best]
-        runs = self._runs.prove(candidate, record)
-        own, base = _whole_pairs(runs, tainted=order.tainted)
+        made = self._runs.prove(candidate, record)
+        own, base = _whole_pairs(made.runs, tainted=order.tainted)
         ratio = compare(own, base) if len(own) >= PAIRS_LEAST else None
         if ratio is None:
-            result = ProofResult(reason=reason, words=_too_few(len(own), record.proof, runs))
+            result = ProofResult(reason=reason, words=_too_few(len(own), record.proof, made))
         else:
             result = _result(record, ratio, reason, tainted=order.tainted)
         if ratio is not None and ratio.verdict is EffectVerdict.LOWER:
@@ -619,14 +620,16 @@ def _whole_pairs(
     return [own[pair] for pair in whole], [base[pair] for pair in whole]
 
 
-def _too_few(counted: int, proof: ProofPlan | None, runs: Sequence[PairRun]) -> str:
+def _too_few(counted: int, proof: ProofPlan | None, made: ProofRuns) -> str:
     """Say that too few pairs count, and why."""
     planned = proof.pairs if proof else 0
     words = (
         f"only {counted} of {planned} pairs count, and {PAIRS_LEAST} are needed, so nothing was"
         " shown and no profile is written"
     )
-    if causes := [run.disturbed for run in runs if run.disturbed]:
+    if made.failures:
+        words += f"; a run failed: {made.failures[0]}. Tune again with --new"
+    if causes := [run.disturbed for run in made.runs if run.disturbed]:
         words += (
             f"; disturbed by: {causes[0]}. Quiet the machine and tune again with --new, or count"
             " such pairs with --continue --tainted"

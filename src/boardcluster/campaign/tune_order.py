@@ -21,6 +21,7 @@ from boardcluster.services.job_sizing import real_cores, size_job
 from boardcluster.services.profile import (
     Profile,
     build_profile,
+    own_parts,
     own_profile_digests,
     profile_names,
     with_settings,
@@ -36,6 +37,7 @@ from boardcluster.tuning.space import (
     narrowed,
     params_of,
     read_space,
+    settings_of_params,
 )
 from boardcluster.workloads import load_workload, workload_names
 
@@ -164,8 +166,11 @@ def plan_tuning(
 
     workload = "submit" if order.is_program else request.target
     rows = dimensions(spec, request.engine, workload, cores=real_cores(spec))
-    free, fixed = _not_fixed(rows, declared.settings)
-    space, out = narrowed(free, refusal_of)
+    free, fixed = _not_fixed(rows, declared.settings, request.base)
+    flags = {row.name: row.values[0] for row in free if row.tunable.flags}
+    # Every point sets these; a heap among the base's options would refuse smaller containers.
+    options = settings_of_params(free, flags)
+    space, out = narrowed(free, lambda settings: refusal_of({**options, **settings}))
     texts = _Texts(spec, request)
     base = texts.of(profile)
     known, unfit = _known(texts, profile, base, space, refusal_of)
@@ -181,14 +186,24 @@ def plan_tuning(
 
 
 def _not_fixed(
-    rows: Sequence[Dimension], fixed: Mapping[str, str]
+    rows: Sequence[Dimension], fixed: Mapping[str, str], base: str
 ) -> tuple[tuple[Dimension, ...], tuple[RuledOut, ...]]:
-    """Leave out what ``[settings]`` of the cluster sets: a tuned profile could not change it."""
+    """Leave out what a tuned profile could not change, or not without losing something.
+
+    The first is what ``[settings]`` of the cluster sets; the second are options of JVMs that the
+    user's own base sets, such as a ``-D`` that the program needs.
+    """
+    options = all_properties(own_parts(base)[1])
     kept, out = [], []
     for row in rows:
-        own = next((key for key in row.tunable.properties if key in fixed), "")
+        keys = row.tunable.properties
+        own = next((key for key in keys if key in fixed), "")
+        kept_option = next((key for key in keys if row.tunable.flags and key in options), "")
         if own:
             reason = f"[settings] of cluster.toml sets {own}, which overrides a profile"
+            out.append(RuledOut(what=row.name, reason=reason))
+        elif kept_option:
+            reason = f"{Path(base).name} sets {kept_option}, whose options are kept"
             out.append(RuledOut(what=row.name, reason=reason))
         else:
             kept.append(row)
@@ -314,6 +329,7 @@ class _Texts:
 
     def __init__(self, spec: ClusterSpec, request: TuningRequest) -> None:
         self.spec = spec
+        self.engine = request.engine
         self._request = request
         known = known_settings(spec.engines)
         self._defaults = {key: row.default for key, row in known.items() if row.default}
@@ -360,10 +376,14 @@ def _known(
         if name == profile.name:
             continue
         try:
-            theirs = texts.of(build_profile(name, texts.spec))
+            built = build_profile(name, texts.spec)
         except CapacityError as error:
             out.append(RuledOut(what=f"profile {name}", reason=error.message))
             continue
+        if built.spark_refusal and texts.engine is Engine.SPARK:
+            out.append(RuledOut(what=f"profile {name}", reason=built.spark_refusal))
+            continue
+        theirs = texts.of(built)
         plain = {
             key: theirs.get(key.removeprefix(_SPARK_HADOOP), "") or own
             for key, own in unset.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -46,7 +46,16 @@ from boardcluster.tuning.record import (
     TuningRequest,
 )
 
-__all__ = ["PairRun", "ProgramRuns", "TuneRun", "TuneRuns", "TuneTools", "WorkloadRuns", "value_of"]
+__all__ = [
+    "PairRun",
+    "ProgramRuns",
+    "ProofRuns",
+    "TuneRun",
+    "TuneRuns",
+    "TuneTools",
+    "WorkloadRuns",
+    "value_of",
+]
 
 _LONGEST_SECONDS = 86_400.0
 _LOST = (ClusterError, RemoteError)
@@ -107,6 +116,16 @@ class PairRun:
     """What disturbed it so much that it is out of its cell; empty if nothing did."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofRuns:
+    """What the runs of a proof came to."""
+
+    runs: Sequence[PairRun]
+    """Every verified one."""
+    failures: Sequence[str]
+    """Why others failed, in words."""
+
+
 class TuneRuns(Protocol):
     """Makes runs of candidates."""
 
@@ -116,8 +135,8 @@ class TuneRuns(Protocol):
     def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run a candidate once; a limit stops it."""
 
-    def prove(self, candidate: Candidate, record: TuningRecord) -> Sequence[PairRun]:
-        """Run the pairs that the record plans; return every verified run of them."""
+    def prove(self, candidate: Candidate, record: TuningRecord) -> ProofRuns:
+        """Run the pairs that the record plans."""
 
 
 def value_of(objective: Objective, found: Measurement) -> float | None:
@@ -298,7 +317,7 @@ class WorkloadRuns:
         self, campaign_id: str, trials: Sequence[Trial], watch: Watch, limit_seconds: float | None
     ) -> None:
         tools = self._tools
-        policy = Policy() if limit_seconds is None else Policy(timeout_seconds=limit_seconds)
+        policy = Policy(timeout_seconds=limit_seconds or _LONGEST_SECONDS)
         run_trials(
             tools.store,
             next(row for row in tools.store.campaigns() if row.id == campaign_id),
@@ -313,7 +332,7 @@ class WorkloadRuns:
             watch=watch,
         )
 
-    def prove(self, candidate: Candidate, record: TuningRecord) -> Sequence[PairRun]:
+    def prove(self, candidate: Candidate, record: TuningRecord) -> ProofRuns:
         """Run the pairs: blocks of both cells, each in an order drawn from the seed."""
         store, proof = self._tools.store, record.proof
         if proof is None:
@@ -342,10 +361,11 @@ class WorkloadRuns:
             reasons = [row.attempt.reason for row in store.results(campaign.id) if row.attempt]
             raise _proof_stopped(lost or next(filter(None, reasons), "it was never begun"))
         found: list[PairRun] = []
-        for row in store.results(campaign.id):
+        results = store.results(campaign.id)
+        for row in results:
             of_best = candidate.settings.items() <= row.trial.settings.items()
             found += _pair_runs(row, self._request, of_best=of_best)
-        return found
+        return ProofRuns(runs=found, failures=_failures(results))
 
 
 def _proof_stopped(reason: str) -> RunError:
@@ -354,6 +374,12 @@ def _proof_stopped(reason: str) -> RunError:
         f"the proof stopped, because a run was lost more than once: {reason}",
         hint="fix the cause, then run the same command with --continue",
     )
+
+
+def _failures(results: Iterable[Result]) -> Sequence[str]:
+    """Return why runs of a proof failed."""
+    attempts = [row.attempt for row in results if row.attempt is not None]
+    return [each.reason for each in attempts if each.state is AttemptState.FAILED]
 
 
 def _pair_runs(row: Result, request: TuningRequest, *, of_best: bool) -> Sequence[PairRun]:
@@ -446,7 +472,7 @@ class ProgramRuns:
         campaign = run.partition("/")[0].rpartition("-submit-")[0]
         return next(iter(self._tools.store.results(campaign)), None)
 
-    def prove(self, candidate: Candidate, record: TuningRecord) -> Sequence[PairRun]:
+    def prove(self, candidate: Candidate, record: TuningRecord) -> ProofRuns:
         """Run the pairs, each in an order drawn from the seed."""
         if record.proof is None:
             raise ValueError("a proof must be planned before it runs")
@@ -466,11 +492,13 @@ class ProgramRuns:
                         raise _proof_stopped(ran.reason)
                     record.add(PairRecord(pair=pair, candidate=one.id, run=ran.run))
         found: list[PairRun] = []
+        results: list[Result] = []
         for place, row in enumerate(record.pairs):
             result = self._result(row.run) if row.run else None
             if result is None:
                 continue
+            results.append(result)
             for run in _pair_runs(result, self._request, of_best=row.candidate != BASE):
                 value = replace(run.value, block=row.pair, position=place)
                 found.append(replace(run, value=value))
-        return found
+        return ProofRuns(runs=found, failures=_failures(results))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.settings import all_properties, memory_mib
+from boardcluster.services.sizing import SPARK_HEAP_LEAST_MIB
 
 __all__ = [
     "YARN_DEFAULTS_MIB",
@@ -64,9 +65,6 @@ _EXECUTOR = "spark.executor.memory"
 _SPARK_AM = "spark.yarn.am.memory"
 _DRIVER = "spark.driver.memory"
 _SPARK_DEFAULTS = {_EXECUTOR: "1g", _SPARK_AM: "512m", _DRIVER: "1g"}
-_SPARK_HEAP_LEAST_MIB = 450
-"""Spark's UnifiedMemoryManager refuses less: 1.5 times the 300 MB that it reserves."""
-
 _OVERHEAD_LEAST = "384m"
 _OVERHEAD_SHARE = 0.1
 _XMX = re.compile(r"-Xmx(\d+[bkmgt]?)", re.IGNORECASE)
@@ -142,9 +140,9 @@ def check_settings_fit(
                 f"{_DRIVER} = {rows[_DRIVER]} is {driver} MiB, but {spec.master.name}, on which"
                 f" drivers run, has {there} MiB"
             )
-    if _EXECUTOR in settings and _spark_mib(_EXECUTOR, rows) < _SPARK_HEAP_LEAST_MIB:
+    if _EXECUTOR in settings and _spark_mib(_EXECUTOR, rows) < SPARK_HEAP_LEAST_MIB:
         raise _refused(
-            f"{_EXECUTOR} = {rows[_EXECUTOR]}, but Spark needs {_SPARK_HEAP_LEAST_MIB} MiB"
+            f"{_EXECUTOR} = {rows[_EXECUTOR]}, but Spark needs {SPARK_HEAP_LEAST_MIB} MiB"
         )
     return spark_refusal
 

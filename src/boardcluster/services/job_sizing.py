@@ -12,6 +12,8 @@ output:
     executors = the least of workers, C and blocks; more, up to one per worker, where the input
                 would not fit into their heaps
     cores     = C / executors, rounded up, at most the node's and what YARN grants
+    heap      = the profile's; with J jobs at once on W workers, what J / W application masters,
+                rounded down, leave of a worker
     brief     = whether a JVM works on less than 1 GB: the first compiler alone is faster then
 
 A job without a size gets reduces, executors and cores as if it had a block per core, and both
@@ -26,10 +28,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boardcluster.cluster.cores import available_cores
+from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec, Engine
-from boardcluster.services.fitting import granted_cores
+from boardcluster.services.fitting import container_mib, granted_cores
 from boardcluster.services.profile import Profile
 from boardcluster.services.settings import all_properties, memory_mib
+from boardcluster.services.sizing import SPARK_AM_MIB, SPARK_HEAP_LEAST_MIB
 
 __all__ = ["SIZED", "JobSizing", "real_cores", "size_job"]
 
@@ -46,6 +50,8 @@ _MIB = 1 << 20
 _BLOCK_LEAST = 16 * _MIB
 _BLOCK_MOST = 128 * _MIB
 _BRIEF_BYTES = 1_000_000_000
+_MASTERS_SHARE = 0.1
+"""What application masters may take of the memory, where nothing sets it (Hadoop's own value)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +84,7 @@ def size_job(
     size_bytes: int,
     workload: str = "",
     reads_input: bool = True,
+    at_once: int = 1,
 ) -> JobSizing | None:
     """Apply the rule; None in any other profile that sets nothing for the workload, and on MPI.
 
@@ -88,6 +95,10 @@ def size_job(
         size_bytes: size of the input, or of what the job makes; 0 where there is neither.
         workload: name of the job's workload, for which a paper's profile may have properties.
         reads_input: whether the size is that of an input, which has a map per block.
+        at_once: how many such jobs run at once.
+
+    Raises:
+        CapacityError: so many Spark jobs at once have no room for an executor.
     """
     if not profile.small_daemons or not engine.on_yarn:
         own = profile.of_jobs(workload, engine)
@@ -114,14 +125,16 @@ def size_job(
             "mapreduce.job.reduces": str(reduces),
         }
     else:
-        heap = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"]) * _MIB
-        executors = min(workers, max(most, -(-size_bytes // heap)))
+        own_mib = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"])
+        heap_mib = _heap_beside_masters(spec, profile, own_mib, at_once)
+        executors = min(workers, max(most, -(-size_bytes // (heap_mib * _MIB))))
         executors = _set(profile, "spark.executor.instances") or executors
         granted = granted_cores(all_properties(profile.properties), profile.per_node, spec)
         node_cores = min(granted, *(worker.cores for worker in spec.workers))
         rows["spark-defaults"] = {
             "spark.executor.instances": str(executors),
             "spark.executor.cores": str(min(node_cores, -(-cores // executors))),
+            **({} if heap_mib == own_mib else {"spark.executor.memory": f"{heap_mib}m"}),
         }
         each = size_bytes / executors
     return JobSizing(
@@ -130,6 +143,38 @@ def size_job(
             for file, found in rows.items()
         },
         brief=size_bytes > 0 and each < _BRIEF_BYTES,
+    )
+
+
+def _heap_beside_masters(spec: ClusterSpec, profile: Profile, own_mib: int, at_once: int) -> int:
+    """Return the heap of an executor that fits beside the application masters of jobs at once.
+
+    YARN starts the masters of all jobs before the first executor. If each worker has so many that
+    no executor fits beside them, every job waits for the others.
+
+    Raises:
+        CapacityError: no executor fits; with the arithmetic.
+    """
+    rows = all_properties(profile.properties)
+    room_mib = min(
+        container_mib(
+            "yarn.nodemanager.resource.memory-mb", {**rows, **profile.per_node.get(worker.name, {})}
+        )
+        for worker in spec.workers
+    )
+    share = float(rows.get("yarn.scheduler.capacity.maximum-am-resource-percent", _MASTERS_SHARE))
+    masters = min(at_once // len(spec.workers), int(room_mib * share) // SPARK_AM_MIB)
+    if masters < 2 or "spark.executor.memory" in profile.settings:
+        return own_mib
+    overhead_mib = memory_mib(rows["spark.executor.memoryOverhead"])
+    left_mib = room_mib - masters * SPARK_AM_MIB - overhead_mib
+    if left_mib >= SPARK_HEAP_LEAST_MIB:
+        return min(own_mib, left_mib)
+    raise CapacityError(
+        f"{at_once} Spark jobs at once: {room_mib} MiB of a worker - {masters} application masters "
+        f"of {SPARK_AM_MIB} MiB - {overhead_mib} MiB overhead = {left_mib} MiB of heap, but an "
+        f"executor needs {SPARK_HEAP_LEAST_MIB} MiB",
+        hint="run fewer of them at once (`concurrency`), or on nodes with more memory",
     )
 
 

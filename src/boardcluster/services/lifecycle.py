@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -94,7 +94,11 @@ class Health:
 
 
 def configure(layout: Layout, remotes: Mapping[str, Remote], *, staging: Path) -> str:
-    """Write every node's configuration and folders; return the hash over all of it."""
+    """Write every node's configuration and folders; return the hash over all of it.
+
+    A dilation that follows from this machine's speed, which is measured at each start, is not in
+    the hash, or every start would be a setup of its own.
+    """
     rendered = {node.name: render_node(layout, node) for node in layout.spec.nodes}
     shutil.rmtree(staging, ignore_errors=True)
 
@@ -112,7 +116,11 @@ def configure(layout: Layout, remotes: Mapping[str, Remote], *, staging: Path) -
 
     with ThreadPoolExecutor(_PARALLEL) as pool:
         list(pool.map(one, layout.spec.nodes))
-    return config_sha256(rendered)
+    twin = layout.spec.twin
+    if twin is None or twin.dilation is not None:
+        return config_sha256(rendered)
+    plain = replace(layout, dilation=1.0)
+    return config_sha256({node.name: render_node(plain, node) for node in layout.spec.nodes})
 
 
 def start(

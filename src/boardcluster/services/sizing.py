@@ -26,7 +26,15 @@ from dataclasses import dataclass
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
 
-__all__ = ["STEP_MIB", "Sizing", "available_mib", "reserved_mib", "size_cluster"]
+__all__ = [
+    "SPARK_AM_MIB",
+    "SPARK_HEAP_LEAST_MIB",
+    "STEP_MIB",
+    "Sizing",
+    "available_mib",
+    "reserved_mib",
+    "size_cluster",
+]
 
 STEP_MIB = 32
 _MIB = 1 << 20
@@ -39,10 +47,12 @@ _TASK_LEAST_MIB = 384
 _TASK_MOST_MIB = 4096
 _AM_MOST_MIB = 512
 _HEAP_SHARE = 0.8
-_SPARK_AM_MIB = 384
+SPARK_AM_MIB = 384
+"""Container of Spark's application master."""
 _SPARK_OVERHEAD_LEAST_MIB = 128
 _SPARK_OVERHEAD_SHARE = 0.1
-_SPARK_HEAP_LEAST_MIB = 450  # Spark refuses less: UnifiedMemoryManager, 1.5 x 300 MB reserved
+SPARK_HEAP_LEAST_MIB = 450
+"""Spark's UnifiedMemoryManager refuses less: 1.5 times the 300 MB that it reserves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +150,14 @@ def size_cluster(spec: ClusterSpec) -> Sizing:
             f"({task} MiB) at once: {am + task} MiB",
             hint="add a worker, or give this one more memory in cluster.toml",
         )
-    executor = available - _SPARK_AM_MIB
+    executor = available - SPARK_AM_MIB
     overhead = max(_SPARK_OVERHEAD_LEAST_MIB, _up(executor * _SPARK_OVERHEAD_SHARE))
     heap = executor - overhead
     refusal = ""
-    if heap < _SPARK_HEAP_LEAST_MIB:
+    if heap < SPARK_HEAP_LEAST_MIB:
         refusal = (
-            f"{words}; - {_SPARK_AM_MIB} application master - {overhead} overhead = {heap} MiB of "
-            f"heap, but a Spark executor needs {_SPARK_HEAP_LEAST_MIB} MiB"
+            f"{words}; - {SPARK_AM_MIB} application master - {overhead} overhead = {heap} MiB of "
+            f"heap, but a Spark executor needs {SPARK_HEAP_LEAST_MIB} MiB"
         )
     task_heap = int(task * _HEAP_SHARE)
     return Sizing(

@@ -142,6 +142,16 @@ def _telling(record: TuningRecord) -> list[TrialRecord]:
     ]
 
 
+def _is_given_up(record: TuningRecord, rung: int) -> bool:
+    """Whether the base failed twice at a size smaller than the whole."""
+    failed = [
+        run
+        for run in record.runs
+        if (run.candidate, run.rung, run.outcome) == (BASE, rung, Outcome.FAILED)
+    ]
+    return rung > 0 and len(failed) >= _LOST_MOST
+
+
 class Standing:
     """What the runs say so far.
 
@@ -172,10 +182,14 @@ class Standing:
 
     @property
     def next_base(self) -> int | None:
-        """The size at which the base must be measured next; None if that is done."""
+        """The size at which the base must be measured next; None if that is done.
+
+        A size at which it failed twice is not used, nor is any smaller one: a pattern may match
+        nothing in a part of a text.
+        """
         for rung in range(len(sizes_of(self._record.request.size_bytes))):
             if rung not in self._base:
-                return rung
+                return None if _is_given_up(self._record, rung) else rung
             if rung not in self.rungs:
                 return None  # a smaller one would save even less
         return None
@@ -236,13 +250,15 @@ class Standing:
         return math.log(run.value) - self.level(run.spent_seconds) - math.fsum(base) / len(base)
 
     def score(self, candidate: str, rung: int) -> float | None:
-        """Return the mean of that over a candidate's runs at a size; None without any."""
+        """Return the mean of that over a candidate's runs at a size; None without any.
+
+        Runs that failed or were stopped count: what fails now and then is not the best.
+        """
         key = (candidate, rung)
         if (runs := self._runs.get(key)) is None:
             return None
         if key not in self._scores:
-            good = [row for row in runs if row.outcome is Outcome.OK]
-            values = [self.relative(row) for row in good or runs]
+            values = [self.relative(row) for row in runs]
             self._scores[key] = math.fsum(values) / len(values)
         return self._scores[key]
 
@@ -372,9 +388,17 @@ def _chosen(
 
 
 def _failing(record: TuningRecord) -> str:
-    """Return why the last runs failed, if they are too many in a row; of the base, two are."""
+    """Return why the last runs failed, if they are too many in a row; of the base, two are.
+
+    What the base cannot do at a smaller size only rules that size out.
+    """
     bad = {Outcome.FAILED, Outcome.INVALID}
-    last = record.runs_of_sitting[-_FAILURES_MOST:]
+    telling = [
+        run
+        for run in record.runs_of_sitting
+        if not (run.candidate == BASE and run.rung and run.outcome is Outcome.FAILED)
+    ]
+    last = telling[-_FAILURES_MOST:]
     of_base = [row for row in last[-2:] if row.outcome in bad and row.candidate == BASE]
     if len(of_base) == 2 or (len(last) == _FAILURES_MOST and all(r.outcome in bad for r in last)):
         return last[-1].reason

@@ -137,16 +137,16 @@ class Dimension:
         return f"{level:g} {self.tunable.unit}".strip()
 
     def read(self, texts: Mapping[str, str]) -> Level | None:
-        """Return the value that properties give it; None where they give none of its own."""
+        """Return the value that properties give it, at most its ends; None where it is unknown."""
         text = texts.get(self.tunable.properties[0], "")
         if self.tunable.flags:
             return next((value for value in self.values if value in text.split()), self._unset())
-        if self.is_choice:
-            return text if text in self.values else self._unset()
-        number = _number(text, self.tunable)
-        if number is None or not self.allows(number):
+        if not text:
             return self._unset()
-        return self.snapped(number)
+        if self.is_choice:
+            return text if text in self.values else None
+        number = _number(text, self.tunable)
+        return None if number is None else self.snapped(number)
 
     def _unset(self) -> Level | None:
         tunable = self.tunable

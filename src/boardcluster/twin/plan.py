@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import (
@@ -23,7 +23,7 @@ from boardcluster.records import (
 from boardcluster.spec.checks import DISK_BYTES_MIN, MEMORY_BYTES_MIN
 from boardcluster.twin.heat import heat_models
 from boardcluster.twin.setpoints import DiskSetPoints, NodeSetPoints, set_points
-from boardcluster.units import MIB, format_bytes, format_count
+from boardcluster.units import MIB, format_bytes, format_count, format_rate
 
 __all__ = ["IDLE_HEADROOM", "Host", "TwinPlan", "plan_limits"]
 
@@ -107,8 +107,9 @@ def plan_limits(spec: ClusterSpec, host: Host) -> TwinPlan:
         host_cores=host.cores,
     )
     dilation, words = _dilation(demand, spec.twin.dilation)
+    declared = "" if spec.twin.dilation is None else f", dilation {dilation:g}"
     limits = tuple(
-        _limits(node, point, share, dilation, host)
+        _named(_limits(node, point, share, dilation, host), point, declared)
         for node, point, share in zip(spec.nodes, points, cores, strict=True)
     )
     words = (*words, *_too_small(spec, limits, dilation), *_notes(spec, points))
@@ -171,6 +172,35 @@ def _limits(
         ),
         board_cores=node.cores,
     )
+
+
+def _named(limits: NodeLimits, points: NodeSetPoints, declared: str) -> NodeLimits:
+    """Say with what a node gets what its board has.
+
+    A declared dilation is part of it, since it is chosen; one that follows from this machine's
+    speed is not.
+    """
+    events = f"{points.cpu_events_per_second.value:,.0f} events/s of sysbench"
+    parts = [
+        f"{limits.board_cores} of the board with {events}",
+        f"{_size(limits.memory_bytes)} memory",
+        *_disk_words(limits.disk, points.disk),
+        f"link {format_rate(points.link_bits_per_second.value)}{declared}",
+    ]
+    return replace(limits, board=", ".join(parts))
+
+
+def _disk_words(limits: DiskLimits | None, points: DiskSetPoints | None) -> Iterator[str]:
+    if limits is None or points is None:
+        return
+    reading, writing = points.read_bytes_per_second.value, points.write_bytes_per_second.value
+    yield (
+        f"disk {_size(limits.size_bytes)} reading {format_bytes(round(reading))}/s and"
+        f" {points.read_iops.value:.0f} requests/s"
+    )
+    yield f"writing {format_bytes(round(writing))}/s and {points.write_iops.value:.0f} requests/s"
+    if limits.unwritten_bytes is not None:
+        yield f"at most {format_bytes(limits.unwritten_bytes)} unwritten"
 
 
 def _disk_limits(node: NodeSpec, disk: DiskSetPoints, dilation: float, host: Host) -> DiskLimits:

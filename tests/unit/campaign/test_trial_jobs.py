@@ -80,6 +80,19 @@ def test_jobs_of_a_mix_are_numbered_in_its_order(
     assert [job.workload.name for job in jobs] == ["sort", "grep", "sort"]
 
 
+def test_spark_jobs_at_once_on_one_worker_leave_each_other_room(
+    make_spec: Callable[..., ClusterSpec],
+    workloads: Workloads,
+) -> None:
+    spec = make_spec(workers=1)
+    profile = build_profile("default", spec)
+    for concurrency, fewer in ((1, False), (2, True)):
+        mix = trial_of("sort+grep", engine=Engine.SPARK, concurrency=concurrency)
+        for job in jobs_of(mix, spec, profile):
+            assert job.sizing is not None
+            assert ("spark.executor.memory" in job.sizing.properties["spark-defaults"]) is fewer
+
+
 def test_each_job_gets_its_own_parameters_and_defaults(
     workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
 ) -> None:

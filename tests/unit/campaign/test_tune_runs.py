@@ -10,10 +10,12 @@ from tests.unit.cli.desk import Desk
 from tests.unit.tuning.surface import request
 
 from boardcluster.campaign.follow import LineProgress
+from boardcluster.campaign.trial import Bench, TrialEnd
 from boardcluster.campaign.tune_runs import TuneTools, WorkloadRuns
 from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.errors import RunError, UnreachableError
-from boardcluster.records import Engine
+from boardcluster.records import AttemptState, Engine, Trial
+from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.tuning.record import Candidate, Outcome, ProofPlan, begin_record
 
@@ -90,3 +92,37 @@ def test_a_proof_that_stops_says_what_was_lost(
     record.add(ProofPlan(campaign=f"{REQUEST.id}-proof", candidate="1", pairs=5, reason=""))
     with pytest.raises(RunError, match="lost more than once: node2 does not answer"):
         WorkloadRuns(tools, REQUEST).prove(POINT, record)
+
+
+@pytest.mark.parametrize(("limit_seconds", "timeout_seconds"), [(None, 86_400.0), (40.0, 40.0)])
+def test_only_a_limit_of_the_search_stops_a_run_within_a_day(
+    tools: TuneTools,
+    monkeypatch: pytest.MonkeyPatch,
+    limit_seconds: float | None,
+    timeout_seconds: float,
+) -> None:
+    seen: list[float] = []
+
+    def run_trials(*_: object, bench: Bench, **__: object) -> None:
+        seen.append(bench.policy.timeout_seconds)
+
+    monkeypatch.setattr("boardcluster.campaign.tune_runs.run_trials", run_trials)
+    WorkloadRuns(tools, REQUEST).run(POINT, 64_000_000, limit_seconds)
+    assert seen == [timeout_seconds]
+
+
+def test_a_proof_tells_why_runs_of_it_failed(
+    desk: Desk, tools: TuneTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [TrialEnd(state=AttemptState.FAILED, reason="oom: too little", measurement=None)]
+
+    def run_trial(live: LiveCluster, trial: Trial, *rest: object, **named: object) -> TrialEnd:
+        if failures and trial.settings:
+            return failures.pop()
+        return desk.run_trial(live, trial, *rest, **named)
+
+    monkeypatch.setattr("boardcluster.campaign.driver.run_trial", run_trial)
+    record = begin_record(desk.home, REQUEST)
+    record.add(ProofPlan(campaign=f"{REQUEST.id}-proof", candidate="1", pairs=5, reason=""))
+    made = WorkloadRuns(tools, REQUEST).prove(POINT, record)
+    assert (len(made.runs), made.failures) == (9, ["oom: too little"])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec, Engine, TwinSpec
 from boardcluster.services.job_sizing import SIZED, JobSizing, real_cores, size_job
 from boardcluster.services.pair import pair_ids
@@ -218,3 +219,37 @@ def test_other_profiles_and_mpi_are_left_alone(boards: ClusterSpec) -> None:
     default, upstream = build_profile("default", boards), build_profile("upstream", boards)
     assert size_job(boards, upstream, Engine.SPARK, size_bytes=256 * MB) is None
     assert size_job(boards, default, Engine.MPI, size_bytes=256 * MB) is None
+
+
+def heap_mib(spec: ClusterSpec, at_once: int, **settings: str) -> int | None:
+    profile = with_settings(build_profile("default", spec), settings, spec)
+    job = size_job(spec, profile, Engine.SPARK, size_bytes=64 * MB, at_once=at_once)
+    assert job is not None
+    text = job.properties["spark-defaults"].get("spark.executor.memory")
+    return int(text.removesuffix("m")) if text else None
+
+
+@pytest.mark.parametrize(
+    ("workers", "at_once", "masters"), [(1, 1, 1), (1, 2, 2), (2, 2, 1), (2, 4, 2), (4, 3, 1)]
+)
+def test_spark_jobs_at_once_leave_room_for_each_others_application_masters(
+    make_spec: MakeSpec, workers: int, at_once: int, masters: int
+) -> None:
+    # 4096 - 327 - 256 = 3488 MiB of a worker in steps of 32; 352 MiB of overhead
+    spec = make_spec(workers=workers, memory_mib=4096, cores=4, engines=pair_ids()[0])
+    left = 3488 - 384 * masters - 320
+    assert heap_mib(spec, at_once) == (None if masters == 1 else left)
+    assert heap_mib(spec, at_once, **{"spark.executor.memory": "1g"}) is None, "the user's own"
+
+
+def test_no_more_application_masters_are_counted_than_yarn_starts(make_spec: MakeSpec) -> None:
+    spec = make_spec(workers=1, memory_mib=4096, cores=4, engines=pair_ids()[0])
+    assert heap_mib(spec, 16) == heap_mib(spec, 4) == 3488 - 384 * 4 - 320
+
+
+def test_jobs_at_once_that_leave_no_room_for_an_executor_are_refused(make_spec: MakeSpec) -> None:
+    spec = make_spec(workers=1, memory_mib=2048, cores=4, engines=pair_ids()[0])
+    assert heap_mib(spec, 4) is not None, "YARN starts two of their masters"
+    all_masters = {"yarn.scheduler.capacity.maximum-am-resource-percent": "1.0"}
+    with pytest.raises(CapacityError, match=r"4 Spark jobs at once: .* executor needs 450 MiB"):
+        heap_mib(spec, 4, **all_masters)

@@ -16,7 +16,7 @@ from boardcluster.errors import (
     RemoteError,
     UnreadyNameNodeError,
 )
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, TwinSpec
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import lifecycle
@@ -75,6 +75,25 @@ def test_configure_writes_every_node_its_files_and_folders(
         assert len(remote.calls) == 1
         assert (staging / name / "core-site.xml").read_text() == rendered[name]["core-site.xml"]
     assert not (staging / "worker9").exists()
+
+
+@pytest.mark.parametrize(("declared", "same"), [(None, True), (4.0, False)])
+def test_a_dilation_that_follows_from_this_machines_speed_is_not_in_the_hash(
+    layout: Layout, tmp_path: Path, declared: float | None, same: bool
+) -> None:
+    spec = replace(layout.spec, twin=TwinSpec(dilation=declared))
+    hashes = []
+    for dilation in (4.0, 4.1):
+        remotes = {node.name: FakeRemote(node.name) for node in spec.nodes}
+        for name, remote in remotes.items():
+            extra = ["/nodes/master/spark-events"] if name == "master" else []
+            base = f"/nodes/{name}"
+            remote.tell("mkdir", "-p", f"{base}/logs", f"{base}/data", f"{base}/tmp", *extra)
+        slowed = replace(layout, spec=spec, dilation=dilation)
+        hashes.append(lifecycle.configure(slowed, remotes, staging=tmp_path / "conf"))
+        heartbeat = remotes["worker1"].files["/nodes/worker1/conf/hdfs-site.xml"]
+        assert f"time dilation {dilation:g}".encode() in heartbeat
+    assert (hashes[0] == hashes[1]) is same
 
 
 def test_each_form_has_its_own_storage_and_its_own_hdfs(

@@ -71,7 +71,9 @@ class World:
         times: float = 1.0,
         dilation: float = 1.0,
         loses: Callable[[TuningRecord, Step], bool] = lambda *_: False,
+        fails_at: Callable[[TuningRecord, Step], bool] = lambda *_: False,
     ) -> None:
+        self._fails_at = fails_at
         self._dilation = dilation
         self._loses = loses
         self._times = times
@@ -88,7 +90,7 @@ class World:
         seconds = self._start_seconds + work_seconds(step.candidate.settings) * share * self._times
         seconds *= self._speed(spent) * math.exp(draw.gauss(0, self._noise))
         outcome, reason = Outcome.OK, ""
-        if self._fails(step.candidate.settings):
+        if self._fails(step.candidate.settings) or self._fails_at(record, step):
             outcome, reason = Outcome.FAILED, "oom: too little"
         elif step.limit_seconds is not None and seconds > step.limit_seconds:
             outcome, seconds, reason = Outcome.STOPPED, step.limit_seconds, "stopped"

@@ -153,6 +153,29 @@ def test_a_base_that_fails_twice_stops_it() -> None:
     assert len(record.runs) == 2
 
 
+def test_sizes_at_which_the_base_cannot_run_are_left_out() -> None:
+    # As a pattern that matches nothing in a quarter of a log.
+    record = begin()
+    world = World(fails_at=lambda _, step: step.rung > 0)
+    assert search(record, world, field({"upstream": GOOD})) is SearchEnd.BUDGET
+    small = [row for row in record.runs if row.rung > 0]
+    assert [(row.candidate, row.rung) for row in small] == [(BASE, 1), (BASE, 1)]
+    assert Standing(record).rungs == (0,)
+    assert Standing(record).best == "upstream"
+
+
+def test_what_fails_now_and_then_is_not_the_best() -> None:
+    def third_time(record: TuningRecord, step: Step) -> bool:
+        before = sum((row.candidate, row.rung) == ("upstream", 0) for row in record.runs)
+        return (step.candidate.id, step.rung) == ("upstream", 0) and before == 1
+
+    record = begin(budget_seconds=1400.0)
+    search(record, World(fails_at=third_time), field({"upstream": GOOD}))
+    whole = [row.outcome for row in record.runs if (row.candidate, row.rung) == ("upstream", 0)]
+    assert whole[:2] == [Outcome.OK, Outcome.FAILED]
+    assert Standing(record).best != "upstream"
+
+
 def lost_so_far(record: TuningRecord, name: str, rung: int) -> int:
     return sum((r.candidate, r.rung, r.outcome) == (name, rung, "invalid") for r in record.runs)
 

@@ -81,6 +81,24 @@ def test_rows_that_share_a_property_are_joined(make_spec: MakeSpec) -> None:
     assert "parallelism" not in unset, "nobody knows what it is"
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "level"),
+    [
+        ("mapreduce.input.fileinputformat.split.maxsize", "4194304", 8),
+        ("mapreduce.input.fileinputformat.split.maxsize", "9223372036854775807", 512),
+        ("mapreduce.input.fileinputformat.split.maxsize", "", 512),
+        ("mapreduce.job.reduces", "64", 8),
+        ("mapreduce.map.output.compress.codec", "my.own.Codec", None),
+    ],
+)
+def test_a_value_beyond_the_range_is_its_end_and_not_the_default(
+    make_spec: MakeSpec, key: str, text: str, level: object
+) -> None:
+    space = dimensions(make_spec(workers=4), Engine.MAPREDUCE, "wordcount", cores=4)
+    (row,) = [row for row in space if row.tunable.properties == (key,)]
+    assert row.read({key: text}) == level
+
+
 @pytest.mark.parametrize(("cores", "most"), [(1, 2), (2, 4), (4, 8), (16, 8)])
 def test_executors_beyond_twice_the_workers_or_the_real_cores_are_not_tried(
     make_spec: MakeSpec, cores: int, most: int

@@ -92,6 +92,27 @@ def test_rates_are_divided_and_sizes_are_not() -> None:
     assert plan.words[0].endswith("dilation 20 as declared; 11.7 would be enough")
 
 
+def test_what_a_board_has_is_the_same_at_every_start() -> None:
+    first, second = (plan_limits(_spec(), _host(speed=speed)) for speed in (50_900.0, 49_100.0))
+    assert first.dilation != second.dilation
+    for one, other in zip(first.limits, second.limits, strict=True):
+        assert one.board == other.board
+        assert one.link_bits_per_second != other.link_bits_per_second
+    assert first.limits[0].board == (
+        "4 of the board with 98,700 events/s of sysbench, 1 GiB memory, link 937 Mbit/s"
+    )
+    assert first.limits[1].board == (
+        "4 of the board with 98,700 events/s of sysbench, 1 GiB memory, disk 8 GiB reading 912 MB/s"
+        " and 17787 requests/s, writing 854 MB/s and 44652 requests/s, at most 107 MB unwritten,"
+        " link 937 Mbit/s"
+    )
+
+
+def test_a_dilation_that_was_chosen_is_part_of_it() -> None:
+    chosen = plan_limits(_spec(dilation=20.0), _host()).limits[1].board
+    assert chosen == f"{plan_limits(_spec(), _host()).limits[1].board}, dilation 20"
+
+
 def test_nothing_is_divided_on_a_large_machine() -> None:
     plan = plan_limits(_spec(), _host(cores=64))
     assert plan.dilation == 1.0
