@@ -9,7 +9,12 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["wait_until"]
+__all__ = ["DATA_SECONDS_MOST", "wait_until"]
+
+DATA_SECONDS_MOST = 24 * 3600.0
+"""No copying, sorting or counting of data takes longer: a terabyte at 12 MB/s, which a link of 100
+Mbit/s carries. Only what hangs without a word is ended by it; who reads and writes sees a
+connection that stalls."""
 
 Seen = TypeVar("Seen")
 

@@ -150,6 +150,7 @@ class _Trials:
         self._known: tuple[LiveCluster, Fingerprint] | None = None
         self._without: list[tuple[str, object]] = []
         """Cause and cell of the latest trials that have no result."""
+        self._durations = _Durations(store, campaign.id)
 
     def run(self, trial: Trial) -> None:
         """Run a trial, again after each loss that the recovery mends."""
@@ -217,7 +218,16 @@ class _Trials:
             reason = f"storage: {lost}"
             return TrialEnd(state=AttemptState.INVALID, reason=reason, measurement=None, lost=lost)
         fingerprint = self._known[1]
-        run = partial(_run, self._store, live, fingerprint, trial, bench=bench, watch=self._watch)
+        run = partial(
+            _run,
+            self._store,
+            live,
+            fingerprint,
+            trial,
+            bench=bench,
+            watch=self._watch,
+            earlier_seconds=self._durations.of(trial),
+        )
         end = run()
         repeats = 0
         while not end.lost and repeats < self._repeats_most(end):
@@ -229,6 +239,7 @@ class _Trials:
             )
         if end.state is AttemptState.INVALID:
             self._known = None  # what made it so may have changed the setup
+        self._durations.note(trial, end.state, end.measurement)
         return end
 
     def _repeats_most(self, end: TrialEnd) -> int:
@@ -259,6 +270,36 @@ class _Trials:
                 f"cause: {end.reason}; the other trials stay pending",
                 hint=f"remove the cause, then {self._how_to_go_on(' --retry-failed')}",
             )
+
+
+class _Durations:
+    """What runs of each cell took so far, which the next run of the cell is judged against.
+
+    The results of the campaign are read once, at its first run: every run asks.
+    """
+
+    def __init__(self, store: Store, campaign_id: str) -> None:
+        self._by_cell: dict[object, dict[str, float]] = {}
+        for row in store.results(campaign_id):
+            if row.attempt is not None:
+                self.note(row.trial, row.attempt.state, row.measurement)
+
+    def of(self, trial: Trial) -> list[float]:
+        """Return the seconds of the other runs that are in a trial's cell."""
+        cell = self._by_cell.get(self._cell(trial), {})
+        return [seconds for name, seconds in cell.items() if name != trial.id]
+
+    def note(self, trial: Trial, state: AttemptState, found: Measurement | None) -> None:
+        """Take note of the latest attempt at a trial."""
+        cell = self._by_cell.setdefault(self._cell(trial), {})
+        if state is AttemptState.OK and found is not None and in_cell(found):
+            cell[trial.id] = found.duration_seconds
+        else:
+            cell.pop(trial.id, None)
+
+    @staticmethod
+    def _cell(trial: Trial) -> object:
+        return levels(trial), trial.warm_up
 
 
 def _cause(end: TrialEnd) -> str:
@@ -296,11 +337,13 @@ def _run(
     *,
     bench: Bench,
     watch: Watch,
+    earlier_seconds: Sequence[float],
     before: str = "",
 ) -> TrialEnd:
     """Make one attempt at a trial; its end is stored whatever it is.
 
-    Of one that repeats another one, ``before`` says what that came to.
+    Of one that repeats another one, ``before`` says what that came to; ``earlier_seconds`` are what
+    other runs of its cell took.
     """
     watch.began(trial)
     fingerprint, refusal = _installed(live, fingerprint, trial, bench)
@@ -316,7 +359,10 @@ def _run(
                 bench,
                 folder=store.artefact_folder(attempt),
                 attempt=attempt_tag(trial.id, attempt.number),
-                earlier=_earlier(store, trial, fingerprint),
+                earlier=EarlierRuns(
+                    tolerated_share=precision_reached(earlier_seconds),
+                    clock_hertz=store.best_clocks(fingerprint),
+                ),
             )
     except BaseException as error:
         lost = TrialEnd(state=AttemptState.INVALID, reason=interruption(error), measurement=None)
@@ -327,24 +373,6 @@ def _run(
         end = replace(end, reason=words)
     watch.ended(trial, _finish(store, attempt, end), end.measurement)
     return end
-
-
-def _earlier(store: Store, trial: Trial, fingerprint: Fingerprint) -> EarlierRuns:
-    """Return what the runs so far say of what the next run of a trial's cell is judged against."""
-    durations = [
-        row.measurement.duration_seconds
-        for row in store.results(trial.campaign_id)
-        if row.attempt is not None
-        and row.attempt.state is AttemptState.OK
-        and row.measurement is not None
-        and in_cell(row.measurement)
-        and levels(row.trial) == levels(trial)
-        and row.trial.warm_up == trial.warm_up
-    ]
-    return EarlierRuns(
-        tolerated_share=precision_reached(durations),
-        clock_hertz=store.best_clocks(fingerprint),
-    )
 
 
 def _finish(store: Store, attempt: Attempt, end: TrialEnd) -> Attempt:

@@ -197,17 +197,20 @@ def clear_leftovers(live: LiveCluster) -> None:
 
 
 def clear_scratch(live: LiveCluster) -> dict[str, BoardclusterError]:
-    """Delete what killed submissions left on the nodes, such as secrets; return what failed.
+    """Delete what killed submissions left on the nodes: secrets, copies; return what failed.
 
     Call it only while holding the driver lock and before anything is submitted.
     """
     nodes = {node.name: node for node in live.spec.nodes}
-    _, errors = each_node(
-        nodes,
-        lambda name: live.remotes[name].run(
-            ["rm", "-rf", live.layout.folder(nodes[name], "scratch")]
-        ),
-    )
+
+    def one(name: str) -> None:
+        remote = live.remotes[name]
+        remote.run(["rm", "-rf", live.layout.folder(nodes[name], "scratch")])
+        # Copies of files that a killed driver had sent, as large as its inputs.
+        lent = ["-maxdepth", "1", "-name", "lent-*", "-exec", "rm", "-rf", "--", "{}", "+"]
+        remote.run(["find", live.layout.folder(nodes[name], "tmp"), *lent], check=False)
+
+    _, errors = each_node(nodes, one)
     return errors
 
 

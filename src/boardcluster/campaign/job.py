@@ -34,6 +34,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.settings import merge_files
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import to_json
+from boardcluster.waiting import DATA_SECONDS_MOST
 from boardcluster.workloads.base import Context, Job, Phase, PhaseOutcome, Proof, StagedInput
 
 __all__ = ["JobRun", "RunPaths"]
@@ -183,9 +184,17 @@ class JobRun:
         self._paths.progress(f"preparing input: {phase.name}", 0, 0)
         name = f"prepare-{self._preparations}-{phase.name}"
         outcomes, self._outcomes = self._outcomes, {}
+        # Copying takes as long as the input is large, whatever a run may take.
+        least_seconds = 0.0 if phase.yarn else DATA_SECONDS_MOST
         try:
             with self._aside():
-                return self._run_phase(phase, name, engine, self._paths.timeout_seconds)
+                timeout_seconds = max(self._paths.timeout_seconds, least_seconds)
+                return self._run_phase(phase, name, engine, timeout_seconds)
+        except StalledError as error:
+            raise StalledError(
+                f"preparing the input: {error.message}",
+                hint="allow more time: `timeout` in [campaign], or --timeout",
+            ) from error
         finally:
             self._outcomes = outcomes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -292,5 +293,9 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
             clear_leftovers(live)
         for name, failure in clear_scratch(live).items():
             follow.line(SCRATCH_STAYS.format(name=name, why=failure.message))
+    for attempt in store.running():
+        folder = store.artefact_folder(attempt)
+        for work in (folder / "work", *folder.glob("*/work")):
+            shutil.rmtree(work, ignore_errors=True)  # outputs that were being verified
     if count := store.mark_interrupted("interrupted: the driver was killed"):
         follow.line(f"marked invalid: {format_count(count, 'attempt')} of a killed driver")

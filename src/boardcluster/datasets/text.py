@@ -40,6 +40,7 @@ from boardcluster.fetch.cache import (
     writing,
 )
 from boardcluster.records import Dataset
+from boardcluster.waiting import DATA_SECONDS_MOST
 
 __all__ = ["check_text", "from_file", "size_label", "whole_size_bytes"]
 
@@ -89,7 +90,8 @@ def from_file(
     status = _checked_status(path)
     source_sha256 = _source_sha256(path, status, cache=cache, progress=progress)
     target = cache / f"{source_sha256[:16]}-{size_bytes or 'whole'}.txt"
-    with hold_lock(target.with_name(f"{target.name}.lock"), purpose=f"preparing {target.name}"):
+    lock, purpose = target.with_name(f"{target.name}.lock"), f"preparing {target.name}"
+    with hold_lock(lock, purpose=purpose, timeout_seconds=DATA_SECONDS_MOST):
         stamp = verified_stamp(target, sidecar=sidecar_of(target))
         if stamp is None:
             need_bytes = status.st_size if size_bytes is None else size_bytes

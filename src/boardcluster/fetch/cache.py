@@ -21,7 +21,7 @@ from pathlib import Path
 
 from boardcluster.errors import CapacityError, HostError, InstallError
 from boardcluster.units import format_bytes
-from boardcluster.waiting import wait_until
+from boardcluster.waiting import DATA_SECONDS_MOST, wait_until
 
 __all__ = [
     "Progress",
@@ -327,11 +327,12 @@ def made_once(
         about: whatever else the sidecar is to keep.
 
     Raises:
-        InstallError: another process held the lock for an hour.
+        InstallError: another process held the lock for a day.
         HostError: the file cannot be written.
     """
     make_folder(target.parent)
-    with hold_lock(target.with_name(f".{target.name}.lock"), purpose=purpose):
+    lock = target.with_name(f".{target.name}.lock")
+    with hold_lock(lock, purpose=purpose, timeout_seconds=DATA_SECONDS_MOST):
         if verified_stamp(target, sidecar=sidecar_of(target)) is None:
             part = target.with_name(f"{target.name}.part")
             try:

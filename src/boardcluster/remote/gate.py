@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import IO
 
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
-from boardcluster.waiting import wait_until
+from boardcluster.waiting import DATA_SECONDS_MOST, wait_until
 
 __all__ = [
-    "DATA_SECONDS_MOST",
     "Completed",
     "LeftRunning",
     "Piped",
@@ -38,11 +37,6 @@ __all__ = [
     "streaming",
     "tail_text",
 ]
-
-DATA_SECONDS_MOST = 24 * 3600.0
-"""No copying, sorting or counting of data takes longer: a terabyte at 12 MB/s, which a link of 100
-Mbit/s carries. Only what hangs without a word is ended by it; who reads and writes sees a
-connection that stalls."""
 
 _GRACE_SECONDS = 5.0
 _LAST_WORDS_SECONDS = 1.0

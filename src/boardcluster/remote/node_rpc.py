@@ -13,7 +13,8 @@ from typing import Any
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import LimitedRemote, ProcessRef, Remote
-from boardcluster.remote.gate import DATA_SECONDS_MOST, Completed
+from boardcluster.remote.gate import Completed
+from boardcluster.waiting import DATA_SECONDS_MOST
 
 __all__ = [
     "CacheDrop",

@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from boardcluster.errors import (
     BoardclusterError,
+    CapacityError,
     HostKeyError,
     LoginError,
     RemoteError,
@@ -29,7 +30,6 @@ from boardcluster.errors import (
 )
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import (
-    DATA_SECONDS_MOST,
     Completed,
     Piped,
     beside,
@@ -42,6 +42,7 @@ from boardcluster.remote.node_rpc import node_program, start_detached
 from boardcluster.remote.ssh_job import run_job
 from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute
 from boardcluster.remote.ssh_words import command_failure, connection_failure, is_silence
+from boardcluster.waiting import DATA_SECONDS_MOST
 
 __all__ = ["JOBS_FOLDER", "SshRemote", "SshRoute"]
 
@@ -62,6 +63,9 @@ _GRACE_SECONDS = 3.0
 _CLEANUP_SECONDS = 15.0
 _CLOSE_SECONDS = 10.0
 _STALLED_COPY_SECONDS = 60
+_LARGE_BYTES = 64 << 20
+_SPARE_BYTES = 500_000_000
+"""With less than 100 MB the NameNode stops writing (dfs.namenode.resource.du.reserved)."""
 
 _PUT_FLAGS = ("-rlpt", "--copy-unsafe-links")
 """Links stay links, unless what they lead to is not copied. Owners are whoever writes."""
@@ -321,11 +325,16 @@ class SshRemote:
             ["rsync", *options, *words], timeout_seconds=DATA_SECONDS_MOST, check=False
         )
 
-    def _copy_failure(self, what: str, done: Completed) -> RemoteError:
+    def _copy_failure(self, what: str, done: Completed) -> BoardclusterError:
         """Say why a copy failed; if it is the way to the node, by the error of a command."""
         words = tail_text(done.stderr, lines=3)
         if re.search(r"(link_stat|change_dir) .* failed: No such file or directory", words):
             return RemoteError(f"{self._name}: {what}: it does not exist")
+        if "No space left on device" in words:
+            return CapacityError(
+                f"{self._name}: {what}: a disk is full: {words}",
+                hint="free space there, or use a larger disk",
+            )
         self.run(["rsync", "--version"])
         return RemoteError(f"{self._name}: {what}: {words}")
 
@@ -334,8 +343,27 @@ class SshRemote:
         """Yield the path of a copy on the node."""
         with self._folder() as folder:
             path = f"{folder}/{source.name}"
+            self._require_room(folder, source)
             self.put(source, path)
             yield path
+
+    def _require_room(self, folder: str, source: Path) -> None:
+        """Refuse a large file that the node's disk cannot hold, before an hour is spent on it.
+
+        Raises:
+            CapacityError: it cannot, or with so little to spare that daemons there would stop.
+        """
+        size_bytes = source.stat().st_size
+        if size_bytes < _LARGE_BYTES:
+            return
+        shown = self.run(["df", "--block-size=1", "--output=avail", "--", folder]).text
+        free_bytes = int(shown.split()[-1])
+        if size_bytes + _SPARE_BYTES > free_bytes:
+            raise CapacityError(
+                f"{self._name}: {source.name} has {size_bytes:,} bytes, and {_SPARE_BYTES:,} must "
+                f"stay free, but {folder.rpartition('/')[0]} has {free_bytes:,} bytes free",
+                hint=f"free space on {self._name}, or use a smaller input or a larger disk there",
+            )
 
     @contextlib.contextmanager
     def download_on_exit(self, target: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from boardcluster.errors import RemoteError
+from boardcluster.errors import CapacityError, RemoteError
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import HttpAnswer, http
 from boardcluster.services.layout import Layout
@@ -147,5 +147,10 @@ class WebHdfs:
             raise self._fail(f"reading {source}", answer)
         with self._remote.download_on_exit(target) as path:
             answer = self._http("GET", answer.location, target=path, timeout_seconds=_DATA_SECONDS)
+            if "[Errno 28]" in answer.body and not answer.status:
+                raise CapacityError(
+                    f"{self._remote.name}: its disk is full, so {source} cannot be read",
+                    hint=f"free space on {self._remote.name}, or use a larger disk there",
+                )
             if answer.status != 200:
                 raise self._fail(f"reading {source}", answer)

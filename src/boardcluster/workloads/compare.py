@@ -40,18 +40,19 @@ class LineDifference:
         return "\n  ".join([f"{total}; the first in byte order:", *self.first])
 
 
-def sort_stage(work: Path, *sources: Path, by_word: bool = False) -> list[str]:
+def sort_stage(work: Path, *, by_word: bool = False, listed: bool = False) -> list[str]:
     """Return the command that sorts lines by their bytes.
 
     Args:
         work: existing folder for intermediate files.
-        sources: files to sort; none means standard input.
         by_word: whether what precedes the first tab comes first.
+        listed: whether standard input names the files to sort, each ended by a zero byte, and is
+            not the text itself. So there may be more files than a command line holds.
     """
     parallel = min(4, os.cpu_count() or 1)
     command = ["env", "LC_ALL=C", "sort", "-S", _SORT_MEMORY, "-T", str(work.absolute())]
-    command += [f"--parallel={parallel}", *(("-t", "\t", "-k", "1,1") if by_word else ()), "--"]
-    return command + [str(source.absolute()) for source in sources]
+    command += [f"--parallel={parallel}", *(("-t", "\t", "-k", "1,1") if by_word else ())]
+    return [*command, "--files0-from=-"] if listed else command
 
 
 def sort_lines(sources: Sequence[Path], *, target: Path, work: Path, by_word: bool = False) -> None:
@@ -67,10 +68,18 @@ def sort_lines(sources: Sequence[Path], *, target: Path, work: Path, by_word: bo
         CapacityError: the disk cannot hold intermediate files and result.
         RemoteError: sort failed.
     """
+    if not sources:
+        target.write_bytes(b"")  # sort takes an empty list for a mistake
+        return
     size_bytes = sum(source.stat().st_size for source in sources)
     require_space(work, need_bytes=2 * size_bytes, purpose=f"sorting {target.name}")
-    stage = sort_stage(work, *sources, by_word=by_word)
-    pipe([stage], source=Path(os.devnull), target=target)
+    names = target.with_name(f"{target.name}.names")
+    names.write_bytes(b"".join(os.fsencode(source.absolute()) + b"\0" for source in sources))
+    try:
+        stage = sort_stage(work, by_word=by_word, listed=True)
+        pipe([stage], source=names, target=target)
+    finally:
+        names.unlink()
 
 
 def compare_lines(expected: Path, actual: Path, *, by_word: bool = False) -> LineDifference | None:

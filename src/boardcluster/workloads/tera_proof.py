@@ -47,17 +47,24 @@ def read_output(context: Context, folder: str) -> PartReader:
         CapacityError: the driver's disk cannot hold the largest files.
         RemoteError: HDFS does not answer.
     """
-    names = committed_parts(context, folder)
-    sizes = [entry.size_bytes for entry in context.hdfs.list(folder) if entry.name in names]
+    parts = committed_parts(context, folder)
+    sizes = [entry.size_bytes for entry in parts]
     largest = sum(sorted(sizes)[-FETCHED_AT_ONCE:])
     require_space(context.work, need_bytes=largest, purpose=f"reading {folder}")
     scratch = context.work / "parts"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     reader = PartReader()
-    for first in range(0, len(names), FETCHED_AT_ONCE):
-        some = names[first : first + FETCHED_AT_ONCE]
-        for part in fetch_files(context, folder, some, target=scratch):
+    for first in range(0, len(parts), FETCHED_AT_ONCE):
+        some, before_bytes = parts[first : first + FETCHED_AT_ONCE], sum(sizes[:first])
+        for part in fetch_files(
+            context,
+            folder,
+            some,
+            target=scratch,
+            before_bytes=before_bytes,
+            total_bytes=sum(sizes),
+        ):
             reader.read(part)
             part.unlink()
     return reader

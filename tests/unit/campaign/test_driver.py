@@ -34,6 +34,7 @@ from boardcluster.records import (
     Measurement,
     OnLoss,
     Policy,
+    Result,
     Trial,
     Verdict,
     in_cell,
@@ -920,3 +921,39 @@ def test_what_a_run_tolerates_is_what_its_cell_has_reached(stage: Stage) -> None
     durations = [found.duration_seconds for _, _, found in stage.ended if found]
     for place, share in enumerate(tolerated):
         assert share == precision_reached(durations[:place])
+
+
+def test_the_results_of_a_campaign_are_read_once_for_all_its_runs(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 10,000 trials, reading them before every run took hours of a campaign."""
+    read = Store.results
+    asked: list[str | None] = []
+
+    def results(store: Store, campaign_id: str | None = None) -> tuple[Result, ...]:
+        asked.append(campaign_id)
+        return read(store, campaign_id)
+
+    monkeypatch.setattr(Store, "results", results)
+    stage.run()
+    assert stage.counts() == (4, 0, 0, 0)
+    assert asked == [stage.campaign.id]
+
+
+def test_a_run_of_an_earlier_session_counts_for_what_the_next_tolerates(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def reached(durations: Sequence[float]) -> float:
+        seen.append(len(durations))
+        return 0.05
+
+    monkeypatch.setattr(module, "precision_reached", reached)
+    own, other = (
+        [trial for trial in stage.trials if trial.engine is engine]
+        for engine in (Engine.MAPREDUCE, Engine.SPARK)
+    )
+    stage.run([own[0], other[0]])
+    stage.run([own[1], other[1]])
+    assert seen == [0, 0, 1, 1]

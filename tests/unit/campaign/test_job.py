@@ -490,16 +490,19 @@ def test_a_preparing_job_that_fails_is_an_error_and_nothing_runs(shop: Shop) -> 
     assert (job.counters, job.phases_seconds, job.application_id) == ({}, {}, "")
 
 
-def test_preparing_has_the_whole_time_for_itself(shop: Shop) -> None:
+@pytest.mark.parametrize(("on_yarn", "seconds"), [(True, 60.0), (False, 86_400.0)])
+def test_preparing_has_the_whole_time_for_itself_and_copying_a_day(
+    shop: Shop, on_yarn: bool, seconds: float
+) -> None:
     def prepare(context: Context, job_spec: JobSpec) -> None:
-        made = Phase(name="generate", command=("stock",), yarn=False)
+        made = Phase(name="generate", command=("stock",), yarn=on_yarn)
         context.run_job(Engine.MAPREDUCE, lambda _: made)
 
     shop.workload.preparing = prepare
     shop.world.jobs = taking(50.0, 3.0)
     finish(shop.job(phase("validate"), timeout_seconds=60.0))
 
-    assert [row["timeout"] for row in shop.world.submissions] == [60.0, 60.0]
+    assert [row["timeout"] for row in shop.world.submissions] == [seconds, 60.0]
 
 
 def test_the_place_of_the_output_is_cleared_before_the_input_is_prepared(shop: Shop) -> None:

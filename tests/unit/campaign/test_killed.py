@@ -18,7 +18,9 @@ from tests.unit.campaign.world import World, ended
 
 from boardcluster.campaign import driver
 from boardcluster.campaign.driver import Watch, run_trials
+from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.trial import Bench
+from boardcluster.campaign.upkeep import recover
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import AttemptState, Campaign, Engine, Policy, Trial
 from boardcluster.services.operation import LiveCluster
@@ -76,7 +78,7 @@ class Drive:
         """Do what ``run`` and ``run --resume`` do: what has no verified result yet."""
         self.world.jobs = [ended] * TRIALS
         with Store.open(self.home) as store:
-            store.mark_interrupted(KILLED)
+            recover(store, LineProgress(lambda _: None))
             if not store.campaigns():
                 store.add_campaign(self.campaign, self.trials)
             states = store.states(self.campaign.id)
@@ -138,6 +140,7 @@ def test_a_kill_costs_one_attempt_at_most(drive: Drive, point: tuple[str, str, i
     assert drive.killed(point) == -signal.SIGKILL
 
     drive.run()
+    assert not list((drive.home / "attempts").rglob("work")), "outputs that were being verified"
 
     with Store.open(drive.home) as store:
         summary = store.summary(drive.campaign.id)

@@ -371,6 +371,8 @@ def test_a_secret_that_cannot_be_deleted_is_told_with_its_node(
 def test_a_secret_of_a_killed_driver_is_cleared_though_its_attempt_is_marked(desk: Desk) -> None:
     """As after ``down``, which marks the attempt: nothing tells the next driver of it."""
     desk.master.files[f"{desk.scratch}/secrets/T"] = b"of mine alone"
+    folder = desk.scratch.rpartition("/scratch")[0]
+    desk.master.files[f"{folder}/tmp/lent-1f/flights.csv"] = b"a copy of 50 GB"
     desk.world.lost.add("worker1")
     said: list[str] = []
 

@@ -78,8 +78,9 @@ class Node(TemporaryFilesRemote):
         if argv[0] in {"df", "touch", "dmesg"}:
             return self._world.disk(self.name, argv)
         if argv[0] == "find":
-            assert list(argv[2:]) == ["-maxdepth", "1", "-name", "telemetry-*", "-delete"]
-            return self._without(f"{argv[1]}/telemetry-")
+            assert list(argv[2:5]) == ["-maxdepth", "1", "-name"]
+            assert argv[5] in {"telemetry-*", "lent-*"}
+            return self._without(f"{argv[1]}/{argv[5].removesuffix('*')}")
         if tuple(argv[:3]) == _DELETES_ROOTS_OWN:
             return self._without(f"{argv[3]}/root-")
         if tuple(argv[:2]) not in {("mkdir", "-p"), ("rm", "-rf"), ("rm", "-f")}:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.unit.temporary_files import TemporaryFilesRemote
 
-from boardcluster.errors import RemoteError
+from boardcluster.errors import CapacityError, RemoteError
 from boardcluster.remote.gate import Completed
 from boardcluster.services.layout import Layout
 from boardcluster.services.webhdfs import HdfsEntry, WebHdfs
@@ -253,6 +253,14 @@ def test_get_from_a_dead_datanode_is_an_error(hdfs: Hdfs, tmp_path: Path) -> Non
         hdfs.client.get("/out/part-0", tmp_path / "part-0")
 
     assert not (tmp_path / "part-0").exists()
+
+
+def test_get_over_a_master_whose_disk_fills_is_a_lack_of_room(hdfs: Hdfs, tmp_path: Path) -> None:
+    hdfs.answer(307, location="http://worker3:9864/x")
+    hdfs.answer(0, "OSError: [Errno 28] No space left on device")
+
+    with pytest.raises(CapacityError, match="master: its disk is full, so /out/part-0 cannot be"):
+        hdfs.client.get("/out/part-0", tmp_path / "part-0")
 
 
 @pytest.mark.parametrize("status", [403, 500])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.unit.workloads.text_world import OUTPUT, TextWorld
 
-from boardcluster.errors import RemoteError, VerificationError
+from boardcluster.errors import CapacityError, RemoteError, VerificationError
 from boardcluster.services.layout import Layout
 from boardcluster.workloads.outputs import committed_parts, fetch_parts
 
@@ -33,7 +33,7 @@ def test_parts_are_fetched_in_order(world: TextWorld) -> None:
 
 
 def test_only_the_parts_are(world: TextWorld) -> None:
-    assert committed_parts(world.context, OUTPUT) == [
+    assert [part.name for part in committed_parts(world.context, OUTPUT)] == [
         "part-r-00000",
         "part-r-00001",
         "part-r-00002",
@@ -56,6 +56,33 @@ def test_an_output_that_was_not_committed_is_not_looked_at(world: TextWorld) -> 
         with pytest.raises(VerificationError, match=f"{OUTPUT} has no _SUCCESS mark"):
             look(world.context, OUTPUT)
     assert "OPEN" not in world.hdfs.operations
+
+
+def test_an_output_is_not_fetched_onto_a_disk_that_cannot_hold_it_and_its_sorting(
+    world: TextWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def refuse(folder: Path, *, need_bytes: int, purpose: str) -> None:
+        asked.append(need_bytes)
+        raise CapacityError(f"{purpose} needs room in {folder}", hint="free some")
+
+    monkeypatch.setattr("boardcluster.workloads.outputs.require_space", refuse)
+    with pytest.raises(CapacityError, match=f"reading {OUTPUT} needs room"):
+        fetch_parts(world.context, OUTPUT)
+    assert asked == [6]
+    assert "OPEN" not in world.hdfs.operations
+
+
+def test_reading_a_large_output_is_followed(
+    world: TextWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boardcluster.workloads.outputs._TOLD_BYTES", 2)
+    fetch_parts(world.context, OUTPUT)
+    assert world.said == [
+        *(("reading the output", done) for done in (1, 1, 2)),
+        ("comparing the output", 0),
+    ]
 
 
 def test_no_output_at_all_is_a_remote_error(world: TextWorld) -> None:

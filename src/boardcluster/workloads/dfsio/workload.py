@@ -185,6 +185,7 @@ def _verify_content(context: Context, job: Job) -> Verification:
         copy.unlink()
         expected.update(f"{name}\t{size_bytes}\t{right}\n".encode())
         actual.update(f"{name}\t{size_bytes}\t{found}\n".encode())
+    context.progress("reading the files back", _total_bytes(job.spec), _total_bytes(job.spec))
     return Verification(
         method=_METHOD,
         expected_sha256=expected.hexdigest(),

@@ -16,7 +16,8 @@ from typing import IO
 
 from boardcluster.errors import InputError, RemoteError, UsageError
 from boardcluster.fetch.cache import require_space
-from boardcluster.remote.gate import DATA_SECONDS_MOST, pipe, run_logged, tail_text
+from boardcluster.remote.gate import pipe, run_logged, tail_text
+from boardcluster.waiting import DATA_SECONDS_MOST
 from boardcluster.workloads.compare import sort_lines, sort_stage
 
 __all__ = ["GrepOutput", "search"]

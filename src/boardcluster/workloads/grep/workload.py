@@ -75,7 +75,7 @@ class _Grep(Workload):
         return Need(input_bytes=stored, run_bytes=stored // _PLANNED_SHARE)
 
     def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
-        staged = put_text(context, spec)
+        # Before the text is sent: searching may need room that this machine lacks.
         context.progress("searching the text independently", 0, 0)
         text, form, pattern = text_of(context), _FORMS[spec.engine], spec.parameters["pattern"]
         asked = hashlib.sha256(f"{form}\t{pattern}".encode()).hexdigest()
@@ -85,7 +85,7 @@ class _Grep(Workload):
             purpose="searching text",
             about={"pattern": pattern, "form": str(form)},
         )
-        return replace(staged, expected=expected)
+        return replace(put_text(context, spec), expected=expected)
 
     def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
         arguments = [staged.input_path, job.output_path, job.spec.parameters["pattern"]]

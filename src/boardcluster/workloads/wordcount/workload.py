@@ -53,7 +53,7 @@ class _WordCount(Workload):
         return Need(input_bytes=spec.size_bytes * spec.replication, run_bytes=5 * spec.size_bytes)
 
     def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
-        staged = put_text(context, spec)
+        # Before the text is sent: counting may need room that this machine lacks.
         context.progress("counting the words independently", 0, 0)
         text = text_of(context)
         expected = made_once(
@@ -66,7 +66,7 @@ class _WordCount(Workload):
                 f"{text.name} holds no word; an empty output proves nothing",
                 hint="choose another input, or a larger size",
             )
-        return replace(staged, expected=expected)
+        return replace(put_text(context, spec), expected=expected)
 
     def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
         paths = [staged.input_path, job.output_path]

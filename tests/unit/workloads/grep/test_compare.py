@@ -65,6 +65,22 @@ def test_sorting_takes_all_files_and_keeps_what_occurs_twice(tmp_path: Path) -> 
     assert (tmp_path / "sorted").read_bytes() == b"B\na\na\tc\nb\nb\n\xc3\xa9\n"
 
 
+def test_more_files_are_sorted_than_a_command_line_holds(tmp_path: Path) -> None:
+    # A part for each 16 MiB: the names of 200 GB are longer than Linux takes as arguments.
+    folder = tmp_path / ("x" * 200)
+    folder.mkdir()
+    parts = [folder / f"part-r-{number:05}" for number in range(12_000)]
+    assert sum(len(str(part)) + 1 for part in parts) > 2 << 20
+    for number, part in enumerate(parts):
+        part.write_text(f"{11_999 - number:05}\n")
+
+    sort_lines(parts, target=tmp_path / "sorted", work=tmp_path)
+
+    lines = (tmp_path / "sorted").read_text().split()
+    assert lines == [f"{number:05}" for number in range(12_000)]
+    assert {path.name for path in tmp_path.iterdir()} == {folder.name, "sorted"}
+
+
 def test_nothing_sorted_is_empty(tmp_path: Path) -> None:
     sort_lines([], target=tmp_path / "sorted", work=tmp_path)
 

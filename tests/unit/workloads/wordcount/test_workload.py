@@ -9,7 +9,12 @@ import pytest
 from tests.builders import make_dataset
 from tests.unit.workloads.text_world import OUTPUT, TextWorld, case_of, job_of
 
-from boardcluster.errors import InputError, RemoteError, UsageError, VerificationError
+from boardcluster.errors import (
+    CapacityError,
+    InputError,
+    UsageError,
+    VerificationError,
+)
 from boardcluster.records import Checksum, Engine, Variant
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
@@ -62,7 +67,6 @@ def test_prepare_does_one_thing_after_the_other_and_says_which(
     world: TextWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def counted(*arguments: Any, **named: Any) -> Any:
-        assert list(world.hdfs.stored.values()) == [TEXT]
         world.said.append(("count", 0))
         return count_words(*arguments, **named)
 
@@ -70,21 +74,23 @@ def test_prepare_does_one_thing_after_the_other_and_says_which(
     prepare(world)
 
     assert world.said == [
-        ("putting the input into HDFS", 0),
-        ("putting the input into HDFS", len(TEXT)),
         ("counting the words independently", 0),
         ("count", 0),
+        ("putting the input into HDFS", 0),
+        ("putting the input into HDFS", len(TEXT)),
     ]
 
 
-def test_nothing_is_counted_for_an_input_that_could_not_be_stored(
+def test_nothing_is_sent_that_this_machine_cannot_count(
     world: TextWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.hdfs.answers = False
-    monkeypatch.setattr(module, "count_words", lambda *_, **__: pytest.fail("counted"))
+    def counted(*_: Any, **__: Any) -> None:
+        raise CapacityError("counting flights needs more room", hint="free some")
 
-    with pytest.raises(RemoteError, match="looking at /boardcluster/input"):
+    monkeypatch.setattr(module, "count_words", counted)
+    with pytest.raises(CapacityError, match="counting flights needs more room"):
         prepare(world)
+    assert world.hdfs.operations == []
 
 
 def test_prepare_again_stores_and_counts_nothing(
