@@ -15,6 +15,7 @@ from boardcluster.fetch.cache import Progress
 from boardcluster.records import CachePolicy, Policy
 from boardcluster.remote.node_rpc import Trimmed, boot_of, drop_caches, hottest_celsius, trim
 from boardcluster.services.operation import LiveCluster
+from boardcluster.twin.heat import heat_models
 from boardcluster.waiting import wait_until
 
 __all__ = ["drop_node_caches", "prepare_conditions", "trim_nodes"]
@@ -42,8 +43,11 @@ def prepare_conditions(
     """
     remarks: tuple[str, ...] = ()
     if policy.cool_down_seconds > 0:
-        progress(f"pausing for {policy.cool_down_seconds:g} s", 0, 0)
-        sleep(policy.cool_down_seconds)
+        # Modelled boards cool as slowly as they work.
+        slowly = live.layout.dilation if heat_models(live.spec.nodes) else 1.0
+        here = f" of the boards, {policy.cool_down_seconds * slowly:g} s here" * (slowly != 1.0)
+        progress(f"pausing for {policy.cool_down_seconds:g} s{here}", 0, 0)
+        sleep(policy.cool_down_seconds * slowly)
     if policy.cool_below_celsius > 0:
         remarks += _cool(live, policy, progress=progress, sleep=sleep, clock=clock)
     if policy.trim:

@@ -41,7 +41,10 @@ from boardcluster.store import Store
 from boardcluster.twin.calibration import calibrated_with
 from boardcluster.twin.plan import Host, TwinPlan, plan_limits
 
-__all__ = ["Checked", "Stand", "check_experiment", "run_stand"]
+__all__ = ["Checked", "Stand", "check_experiment", "end_leftovers", "run_stand"]
+
+_OUR_DATA = "of-experiment"
+"""File in the state folder of a twin: what its nodes keep is to be deleted with the experiment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,11 +387,38 @@ def run_stand(
         file_bytes=checked.file_bytes,
         start=Start.RESUME if stand.campaign else Start.NEW,
     )
-    own_data = keep or (stand.home / "nodes").exists()  # what was there is the user's
+    mark = stand.home / _OUR_DATA
+    of_user = (stand.home / "nodes").exists() and not mark.exists()
     place_twin(stand.spec, stand.file, stand.home)
+    if keep or of_user:
+        mark.unlink(missing_ok=True)
+    else:
+        mark.touch()  # for the next experiment, if this one is killed
     try:
         return run_campaign(stand.home, request, cache=cache, follow=follow).results
     finally:
-        if not own_data and load_state(stand.home) is None:
+        if mark.exists() and load_state(stand.home) is None:
             with driver_lock(stand.home, doing="experiment"):
                 operation.wipe(stand.home)
+            mark.unlink(missing_ok=True)
+
+
+def end_leftovers(experiment: ExperimentSpec, root: Path | None) -> None:
+    """Bring down what a killed experiment left up of its twins: they take the next one's memory.
+
+    Files that are wrong are left to ``check_experiment``.
+
+    Raises:
+        LockedError: another driver runs one of the twins.
+        ClusterError: something could not be ended.
+    """
+    homes = []
+    for file in experiment.twins:
+        with contextlib.suppress(BoardclusterError):
+            spec = read_twin(file)
+            homes.append(twin_home(root / spec.name if root else None, spec))
+    for home in homes:
+        state = load_state(home)
+        if state is not None and state.temporary:
+            with driver_lock(home, doing="experiment"):
+                operation.down(home)

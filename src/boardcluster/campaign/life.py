@@ -294,7 +294,7 @@ def preflight_of(
         declared,
         chosen,
         typical_seconds=store.typical_seconds(),
-        free=boards_free_bytes(home, declared) if provisioned else free_bytes(home),
+        free=boards_free_bytes(home, declared) if provisioned else free_bytes(home, declared),
         lacking=functools.partial(_lacking, declared, cache, live),
         idle=idle,
     )

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from boardcluster.catalog.lookup import find_board
 from boardcluster.cluster.limits.limiter import Limiter
@@ -65,6 +65,16 @@ class _Heat:
         return {name: state.clock_share for name, state in self.states.items()}
 
 
+def _kept_states(file: Path) -> dict[str, Any]:
+    """Return what earlier runs kept of each node, with the moment; nothing of a damaged file."""
+    try:
+        kept = json.loads(file.read_text())
+        moment = {"at": kept["at"]} if "at" in kept else {}  # of all nodes, in earlier versions
+        return {name: moment | row for name, row in kept["nodes"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
 class LimitMonitor:
     """Keeps watch over the limits of a cluster while a run lasts; does nothing without limits.
 
@@ -83,6 +93,7 @@ class LimitMonitor:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._began = time.monotonic()
+        self._kept = _kept_states(self._state_file)
         models = heat_models(live.spec.nodes) if self._limiter is not None else {}
         self._heat = _Heat(models=models, states=self._remembered(models))
 
@@ -111,11 +122,18 @@ class LimitMonitor:
         self._write()
         return tuple(dict.fromkeys(self._wrong))[:_REASONS_MOST]
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What the model did, in one line each."""
-        turns = Counter(row.node for row in self._heat.rows)
-        slowed = Counter((row.node, row.limited_by) for row in self._heat.rows if row.limited_by)
+    def remarks(self, started_seconds: float, ended_seconds: float) -> tuple[str, ...]:
+        """What the model did between two moments of the monotonic clock, in one line each.
+
+        The monitor begins with the pauses before a run, and ends after its logs were gathered.
+        """
+        rows = [
+            row
+            for row in self._heat.rows
+            if started_seconds <= self._began + row.seconds * self._dilation <= ended_seconds
+        ]
+        turns = Counter(row.node for row in rows)
+        slowed = Counter((row.node, row.limited_by) for row in rows if row.limited_by)
         return tuple(
             f"modelled: {node} was slowed down by {cause} for "
             f"{100 * count / turns[node]:.0f} % of the run"
@@ -210,14 +228,14 @@ class LimitMonitor:
     def _remembered(self, models: Mapping[str, HeatModel]) -> dict[str, HeatState]:
         """Return where the boards are now: they have cooled since the last run."""
         states = {name: start(model) for name, model in models.items()}
-        try:
-            kept = json.loads(self._state_file.read_text())
-            passed = max(0.0, time.time() - float(kept["at"]))
-            for name, model in models.items():
-                state = HeatState(**kept["nodes"][name])
-                states[name] = step(model, state, busy_share=0.0, seconds=passed / self._dilation)
-        except (OSError, ValueError, TypeError, KeyError):
-            return states  # never run before, or with other boards
+        for name, model in models.items():
+            with contextlib.suppress(ValueError, TypeError, KeyError):  # never run before
+                kept = dict(self._kept[name])
+                passed = max(0.0, time.time() - float(kept.pop("at")))
+                state = HeatState(**kept)
+                if (state.celsius is None) == (states[name].celsius is None):  # else a new model
+                    seconds = passed / self._dilation
+                    states[name] = step(model, state, busy_share=0.0, seconds=seconds)
         return states
 
     def _write(self) -> None:
@@ -227,5 +245,7 @@ class LimitMonitor:
             rows = csv.writer(stream)
             rows.writerow(_Moment._fields)
             rows.writerows(self._heat.rows)
-        nodes = {name: asdict(state) for name, state in self._heat.states.items()}
-        write_atomically(self._state_file, json.dumps({"at": time.time(), "nodes": nodes}))
+        now = {"at": time.time()}
+        own = {name: now | asdict(state) for name, state in self._heat.states.items()}
+        # Of nodes that this variant of the cluster lacks, what was known stays.
+        write_atomically(self._state_file, json.dumps({"nodes": {**self._kept, **own}}))

@@ -199,11 +199,12 @@ class Observation:
             reasons = (*lines, *found.reasons)
             found = replace(found, verdict=Verdict.INVALID, reasons=reasons)
         energy = self._energy(started_seconds, ended_seconds, telemetry)
+        modelled = self.monitor.remarks(started_seconds, ended_seconds)
         lost = keep_readings(self.meters.samples(started_seconds, ended_seconds), self.folder)
         return Observed(
             telemetry=telemetry,
             judgement=found,
-            remarks=(*self.recorded.remarks, *before, *self.monitor.remarks, *lost),
+            remarks=(*self.recorded.remarks, *before, *modelled, *lost),
             energy=energy,
         )
 

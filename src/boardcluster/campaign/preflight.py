@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.campaign.trial_jobs import TrialJob, jobs_of, variant_of
+from boardcluster.cluster.limits.disks import held_bytes
 from boardcluster.errors import BoardclusterError
 from boardcluster.factors import levels
 from boardcluster.records import ClusterSpec, Trial
@@ -21,6 +23,9 @@ __all__ = ["Preflight", "PreflightRow", "check_preflight", "free_bytes"]
 
 _FORM_CHANGE_SECONDS = 15.0
 """Stopping and starting all daemons of an emulated cluster (benchmarks/README.md)."""
+
+_IN_DISKS = "*/disk/data*/datanode/**/*"
+"""Data of emulated boards without a disk of their own; that of the others is in an image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +77,23 @@ class Preflight:
     """Why it cannot run, each once; empty if it can."""
 
 
-def free_bytes(home: Path) -> tuple[int, int]:
-    """Return the space that is free on the disk of the emulated nodes, and what they hold already.
+def free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, int]:
+    """Return the space that is free on the disks of emulated nodes, and what they hold already.
 
-    Free is what is above the share at which YARN gives a node up. What DataNodes hold may be
-    inputs that are used again.
+    Free is what is above the share at which YARN gives a node up: on this machine's disk and, where
+    every worker has a disk of its own, on these together. What DataNodes hold may be inputs that
+    are used again.
     """
     seen = os.statvfs(home)
     total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
-    held = sum(_size(path) for path in home.glob("nodes/*/data*/datanode/**/*"))
-    return max(0, int(available - total * (1 - FULL_PERCENT / 100))), held
+    folders = (home / "nodes").glob("*/data*/datanode/**/*"), (home / "nodes").glob(_IN_DISKS)
+    held = sum(map(_size, itertools.chain(*folders)))
+    free = max(0, int(available - total * (1 - FULL_PERCENT / 100)))
+    disks = [worker.twin.disk_bytes if worker.twin else 0 for worker in spec.workers]
+    if spec.twin is None or not all(disks):
+        return free, held
+    in_disks = held_bytes(home / "nodes", [worker.name for worker in spec.workers])
+    return min(free, max(0, int(sum(disks) * FULL_PERCENT / 100) - in_disks)), held + in_disks
 
 
 def _size(path: Path) -> int:

@@ -59,10 +59,16 @@ def command(
     An interrupted experiment continues where it stopped; a finished one shows its results again.
     """
     # Other commands need not wait until all that an experiment is checked with is loaded.
-    from boardcluster.campaign.experiment import check_experiment, run_stand  # noqa: PLC0415
+    from boardcluster.campaign.experiment import (  # noqa: PLC0415
+        check_experiment,
+        end_leftovers,
+        run_stand,
+    )
     from boardcluster.spec.experiment import load_experiment  # noqa: PLC0415
 
     experiment = load_experiment(file)
+    if not dry_run:
+        end_leftovers(experiment, home_root)
     checked = check_experiment(experiment, home_root)
     if dry_run:
         _show(experiment, checked, as_json=as_json)

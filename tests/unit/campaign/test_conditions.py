@@ -7,7 +7,7 @@ import pytest
 
 from boardcluster.campaign.conditions import drop_node_caches, prepare_conditions, trim_nodes
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import CachePolicy, ClusterSpec, Policy
+from boardcluster.records import CachePolicy, ClusterSpec, NodeTwin, Policy
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
@@ -321,3 +321,24 @@ def test_a_node_that_answers_again_while_others_cool_is_no_remark(
     heat(nodes["worker2"], 40.0)
 
     assert cooled(cluster, Time()) == ()
+
+
+def test_modelled_boards_cool_as_slowly_as_they_work(
+    cluster: LiveCluster,
+) -> None:
+    slept: list[float] = []
+    board = "rpi-4b-4gb-1500mhz"
+    hot = NodeTwin(board=board, cooling="rpi-4b-closed-case")
+    for own, seconds in ((NodeTwin(board=board), 30.0), (hot, 120.0)):
+        spec = replace(
+            cluster.spec, nodes=tuple(replace(node, twin=own) for node in cluster.spec.nodes)
+        )
+        layout = replace(cluster.layout, spec=spec, dilation=4.0)
+        prepare_conditions(
+            replace(cluster, layout=layout),
+            Policy(cool_down_seconds=30),
+            drop=False,
+            progress=no_progress,
+            sleep=slept.append,
+        )
+        assert slept.pop() == seconds

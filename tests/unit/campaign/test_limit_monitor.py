@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -116,7 +117,7 @@ def test_without_limits_nothing_is_kept(live: LiveCluster, tmp_path: Path) -> No
     with LimitMonitor(live, folder) as monitor:
         assert monitor.limits == ()
     assert monitor.end() == ()
-    assert monitor.remarks == ()
+    assert monitor.remarks(0.0, math.inf) == ()
     assert list(folder.iterdir()) == []
     assert not (live.home / "heat-modelled.json").exists()
 
@@ -197,10 +198,13 @@ def test_a_hot_board_gets_less_and_its_heat_is_kept(make_live: MakeLive, tmp_pat
     assert {row["node"] for row in rows} == {"worker1"}
     assert {row["limited_by"] for row in rows} == {"heat"}
     assert all(80 < float(row["celsius"]) < 85 for row in rows)
-    assert monitor.remarks == ("modelled: worker1 was slowed down by heat for 100 % of the run",)
+    now = time.monotonic()
+    slowed = ("modelled: worker1 was slowed down by heat for 100 % of the run",)
+    assert monitor.remarks(0.0, now) == slowed
+    assert monitor.remarks(now, math.inf) == (), "what was before or after the run is no part of it"
     assert monitor.steered == {"worker1"}
     left = json.loads((live.home / "heat-modelled.json").read_text())
-    assert left["at"] >= kept["at"]
+    assert left["nodes"]["worker1"]["at"] >= kept["at"]
     assert left["nodes"]["worker1"]["celsius"] == pytest.approx(82, abs=1)
 
 
@@ -224,6 +228,33 @@ def test_what_is_kept_of_other_boards_is_not_used(
     with LimitMonitor(live, tmp_path):
         assert limits.turned.wait(10)
     assert limits.shares[0] == {"worker1": 1.0}
+
+
+def test_a_board_that_had_a_supply_only_is_heated_once_it_has_a_case(
+    make_live: MakeLive, tmp_path: Path
+) -> None:
+    live, limits = make_live(cooling=COOLING)
+    kept = {"at": time.time(), "nodes": {"worker1": {**HOT, "celsius": None}}}
+    (live.home / "heat-modelled.json").write_text(json.dumps(kept))
+    with LimitMonitor(live, tmp_path) as monitor:
+        assert limits.turned.wait(10)
+        monitor.end()
+    left = json.loads((live.home / "heat-modelled.json").read_text())
+    assert left["nodes"]["worker1"]["celsius"] > 20
+
+
+def test_nodes_that_a_smaller_cluster_lacks_stay_as_hot_as_they_were(
+    make_live: MakeLive, tmp_path: Path
+) -> None:
+    live, limits = make_live(cooling=COOLING)
+    other = {**HOT, "heat_clock_share": 0.76, "at": time.time()}
+    kept = {"nodes": {"worker2": other}}
+    (live.home / "heat-modelled.json").write_text(json.dumps(kept))
+    with LimitMonitor(live, tmp_path):
+        assert limits.turned.wait(10)
+    left = json.loads((live.home / "heat-modelled.json").read_text())
+    assert left["nodes"]["worker2"] == other
+    assert "worker1" in left["nodes"], "a node that is new does not hide the others"
 
 
 def test_boards_have_cooled_since_the_last_run(make_live: MakeLive, tmp_path: Path) -> None:

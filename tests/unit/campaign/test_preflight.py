@@ -15,7 +15,15 @@ from tests.unit.campaign.fake_workload import FakeWorkload
 from boardcluster.campaign.life import preflight_of
 from boardcluster.campaign.preflight import Preflight, PreflightRow, check_preflight, free_bytes
 from boardcluster.errors import UsageError
-from boardcluster.records import Checksum, ClusterSpec, Engine, MasterPlacement, Trial
+from boardcluster.records import (
+    Checksum,
+    ClusterSpec,
+    Engine,
+    MasterPlacement,
+    NodeTwin,
+    Trial,
+    TwinSpec,
+)
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
@@ -344,11 +352,12 @@ def test_what_a_case_says_of_itself_is_noted_once(
 
 
 def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_spec: MakeSpec
 ) -> None:
+    spec = make_spec()
     seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
     monkeypatch.setattr(os, "statvfs", lambda _: seen)
-    assert free_bytes(tmp_path) == (3000 - 1000, 0)  # a tenth of 10000 bytes stays
+    assert free_bytes(tmp_path, spec) == (3000 - 1000, 0)  # a tenth of 10000 bytes stays
 
     for place, size in (
         ("nodes/worker1/data/datanode/current/blk_1", 5),
@@ -360,10 +369,37 @@ def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
         path = tmp_path / place
         path.parent.mkdir(parents=True)
         path.write_bytes(b"x" * size)
-    assert free_bytes(tmp_path) == (2000, 65)
+    assert free_bytes(tmp_path, spec) == (2000, 65)
 
     seen.f_bavail = 50
-    assert free_bytes(tmp_path) == (0, 65)
+    assert free_bytes(tmp_path, spec) == (0, 65)
+
+
+def test_emulated_boards_have_the_room_of_their_own_disks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_spec: MakeSpec
+) -> None:
+    seen = SimpleNamespace(f_frsize=10, f_blocks=10**9, f_bavail=10**9)
+    monkeypatch.setattr(os, "statvfs", lambda _: seen)
+    plain = make_spec(workers=2)
+    card = NodeTwin(board="rpi-4b-4gb-1500mhz", medium="a-card", disk_bytes=10**6)
+    nodes = tuple(
+        node if node.name == "master" else replace(node, twin=card) for node in plain.nodes
+    )
+    spec = replace(plain, nodes=nodes, twin=TwinSpec())
+    assert free_bytes(tmp_path, spec) == (1_800_000, 0)
+
+    image = tmp_path / "nodes" / "worker1" / "disk.img"
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"x" * 81_920)
+    taken = image.lstat().st_blocks * 512
+    assert free_bytes(tmp_path, spec) == (1_800_000 - taken, taken)
+
+    without = replace(card, medium="", disk_bytes=0)  # on this machine's disk
+    spec = replace(spec, nodes=(nodes[0], nodes[1], replace(nodes[2], twin=without)))
+    block = tmp_path / "nodes" / "worker2" / "disk" / "data" / "datanode" / "blk_1"
+    block.parent.mkdir(parents=True)
+    block.write_bytes(b"x" * 7)
+    assert free_bytes(tmp_path, spec) == (9 * 10**9, 7)
 
 
 def test_what_is_held_may_be_inputs_and_is_never_room_for_a_run(
@@ -375,7 +411,7 @@ def test_what_is_held_may_be_inputs_and_is_never_room_for_a_run(
 
 
 def test_a_block_that_vanishes_meanwhile_counts_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_spec: MakeSpec
 ) -> None:
     seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
     folder = tmp_path / "nodes/worker1/data/datanode"
@@ -383,7 +419,7 @@ def test_a_block_that_vanishes_meanwhile_counts_nothing(
     monkeypatch.setattr(os, "statvfs", lambda _: seen)
     monkeypatch.setattr(os, "walk", lambda _: [(os.fspath(folder), [], ["gone"])])
 
-    assert free_bytes(tmp_path) == (2000, 0)
+    assert free_bytes(tmp_path, make_spec()) == (2000, 0)
 
 
 def test_settings_without_effect_are_named_before_anything_else(

@@ -282,6 +282,38 @@ def test_an_edited_twin_begins_anew(lab: TwinDesk) -> None:
     assert len(lab.results("fast")) == 4
 
 
+def test_what_a_killed_experiment_left_is_ended_first_and_deleted_in_the_end(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = lab.root / "slow"
+    (home / "nodes" / "n1").mkdir(parents=True)
+    (home / "cluster.toml").write_text(twin("slow", SLOW))
+    (home / "of-experiment").touch()
+    left = {"identity": "1", "boot_id": "b", "phase": "up", "own_user": False, "temporary": True}
+    (home / "state.json").write_text(json.dumps({**left, "subnet": "", "nodes": [], "daemons": []}))
+    down = operation.down
+
+    def ended(folder: Path, **named: Any) -> int:
+        (folder / "state.json").unlink(missing_ok=True)
+        return down(folder, **named)
+
+    def look(*_: object, **__: object) -> Host:
+        lab.brought.append(("host", "looked at"))
+        return HOST
+
+    monkeypatch.setattr(operation, "down", ended)
+    monkeypatch.setattr("boardcluster.campaign.experiment.look_at_host", look)
+    lab("--dry-run")
+    assert ("slow", "down") not in lab.brought
+    lab.brought.clear()
+
+    assert lab().exit_code == 0
+
+    assert lab.brought[:2] == [("slow", "down"), ("host", "looked at")]
+    assert not (home / "nodes").exists()
+    assert not (home / "of-experiment").exists()
+
+
 def test_keep_leaves_the_nodes_data(lab: TwinDesk) -> None:
     lab("--keep")
 

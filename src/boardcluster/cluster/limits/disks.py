@@ -93,7 +93,7 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0
         raise ClusterError(
             f"{image} is a disk of {format_bytes(image.stat().st_size, binary=True)}, but "
             f"cluster.toml says {format_bytes(size_bytes, binary=True)}",
-            hint="delete the old data with `boardcluster down --wipe`, or keep the old size",
+            hint=f"delete the old data with `{_wipe_command(folder)}`, or keep the old size",
         )
     if not image.exists():
         _format(image, size_bytes)
@@ -117,12 +117,17 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0
     except RemoteError as error:
         raise HostError(
             f"the disk {image} cannot be mounted: {error.message}",
-            hint="if it is damaged, delete it with `boardcluster down --wipe`",
+            hint=f"if it is damaged, delete it with `{_wipe_command(folder)}`",
         ) from error
     finally:
         # While it is mounted this only marks it: the kernel detaches it with the last user.
         run_program(["losetup", "--detach", device], check=False)
     return number
+
+
+def _wipe_command(folder: Path) -> str:
+    """Name the command that deletes this data; without a home it would delete another cluster."""
+    return f"boardcluster down --home {folder.parent.parent} --wipe"
 
 
 def make_folder(folder: Path, remote: Remote, *, owner: int = 0) -> None:

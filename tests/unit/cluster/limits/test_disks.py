@@ -88,7 +88,7 @@ def test_a_disk_of_another_size_is_kept_and_refused(tmp_path: Path, programs: Pr
         stream.truncate(2 * GIB)
     with pytest.raises(ClusterError, match=r"a disk of 2 GiB, but cluster.toml says 3 GiB") as err:
         attach_disk(tmp_path, FakeRemote("worker1"), size_bytes=3 * GIB)
-    assert "--wipe" in err.value.hint
+    assert f"`boardcluster down --home {tmp_path.parent.parent} --wipe`" in err.value.hint
     assert (tmp_path / "disk.img").stat().st_size == 2 * GIB
     assert programs.ran == []
 
