@@ -59,17 +59,13 @@ def command(
     An interrupted experiment continues where it stopped; a finished one shows its results again.
     """
     # Other commands need not wait until all that an experiment is checked with is loaded.
-    from boardcluster.campaign.experiment import (  # noqa: PLC0415
-        check_experiment,
-        end_leftovers,
-        run_stand,
-    )
+    from boardcluster.campaign import experiment as twins  # noqa: PLC0415
     from boardcluster.spec.experiment import load_experiment  # noqa: PLC0415
 
     experiment = load_experiment(file)
     if not dry_run:
-        end_leftovers(experiment, home_root)
-    checked = check_experiment(experiment, home_root)
+        twins.end_leftovers(experiment, home_root)
+    checked = twins.check_experiment(experiment, home_root)
     if dry_run:
         _show(experiment, checked, as_json=as_json)
         return
@@ -80,7 +76,7 @@ def command(
         rest = _rest(checked.stands[place + 1 :])
         reporter.line(f"twin {stand.name}: {_left_words(stand)}{rest}")
         try:
-            results[stand.name] = run_stand(
+            results[stand.name] = twins.run_stand(
                 stand, checked, cache=cache_folder(cache), follow=reporter, keep=keep
             )
         except CapacityError:  # of this machine, so the next twin would fail, too
