@@ -59,6 +59,8 @@ _FAILURES_MOST = 4
 """So many failures one after the other stop the search."""
 _LOST_MOST = 2
 """A candidate of which so many runs at a size were lost counts as failed there."""
+_AROUND_LIKELY_SECONDS = 20.0
+"""What is likely around a run: conditions, gathering, reading the output back."""
 _RESERVE = 1.1
 """What a pair may take more than two runs of the base."""
 _PAIRS_MOST = 10
@@ -216,9 +218,16 @@ class Standing:
 
     @property
     def _around_seconds(self) -> float:
-        """The least of what is around any run: the first one at a size also makes the input."""
+        """The least of what is around any run.
+
+        The first one at a size also makes the input, which can take longer than the run: as long as
+        there are only such, it is likely no more than a constant.
+        """
         known = [run for run in self._record.runs if run.seconds]
-        return max(0.0, min(run.wall_seconds - run.seconds * run.dilation for run in known))
+        least = min(run.wall_seconds - run.seconds * run.dilation for run in known)
+        if len({run.rung for run in known}) == len(known):
+            least = min(least, _AROUND_LIKELY_SECONDS)
+        return max(0.0, least)
 
     def level(self, spent_seconds: float) -> float:
         """Return the logarithm of how slow the machine is, against its first look.

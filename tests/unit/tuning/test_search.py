@@ -164,6 +164,19 @@ def test_sizes_at_which_the_base_cannot_run_are_left_out() -> None:
     assert Standing(record).best == "upstream"
 
 
+def test_making_the_input_for_the_first_run_is_not_taken_for_a_part_of_every_run() -> None:
+    record = begin()
+    world = World()
+    for expected in (62.0 + 20, 62.0 + 1):
+        step = Step(
+            candidate=record.candidates[BASE], rung=0, purpose=Purpose.BASE, limit_seconds=None
+        )
+        run = world.run(record, step)
+        first = not record.runs
+        record.add(dataclasses.replace(run, wall_seconds=run.wall_seconds + 300 * first))
+        assert Standing(record).wall_seconds(0) == pytest.approx(expected, rel=0.05)
+
+
 def test_what_fails_now_and_then_is_not_the_best() -> None:
     def third_time(record: TuningRecord, step: Step) -> bool:
         before = sum((row.candidate, row.rung) == ("upstream", 0) for row in record.runs)
