@@ -627,7 +627,7 @@ def results(
 def predict(
     workload: str,
     *,
-    engine: str = "",
+    engine: str | None = None,
     size: str | int | None = None,
     workers: int | None = None,
     board: str | None = None,
@@ -673,7 +673,7 @@ def predict(
     folder = home_folder(_path(home), name, only_read=True)
     asked = AskedRun(
         workload=workload,
-        engine=choose_engine(workload, next(iter(_engines(engine)), None), found.engines),
+        engine=choose_engine(workload, next(iter(_engines(engine or None)), None), found.engines),
         size_bytes=require_size(
             workload, size, takes_input=found.input_kind is not InputKind.NOTHING
         ),

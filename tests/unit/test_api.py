@@ -192,6 +192,18 @@ def test_a_prediction_of_what_cannot_be_is_refused(named: dict[str, Any], tmp_pa
         bc.predict("wordcount", engine="spark", size="1 GB", home=tmp_path, **named)
 
 
+@pytest.mark.parametrize("named", [{}, {"engine": ""}, {"engine": None}])
+def test_a_prediction_needs_no_engine_where_there_is_one_only(
+    named: dict[str, Any], tmp_path: Path
+) -> None:
+    found = bc.predict(
+        "hpl", size="1 GB", workers=1, board="rpi-5b-8gb-2400mhz", home=tmp_path, **named
+    )
+    assert found.question.engine is Engine.MPI
+    with pytest.raises(UsageError, match="terasort runs on"):
+        bc.predict("terasort", size="1 GB", workers=1, home=tmp_path, **named)
+
+
 @pytest.mark.parametrize("named", [{"workers_most": 0}, {"workers_most": 1001}, {"replication": 0}])
 def test_a_plan_of_what_cannot_be_is_refused(named: dict[str, Any], tmp_path: Path) -> None:
     [(name, value)] = named.items()

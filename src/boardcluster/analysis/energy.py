@@ -302,7 +302,9 @@ def idle_power(
         trace.seconds[within & np.isfinite(values)],
         values[within & np.isfinite(values)],
     )
-    if len(seconds) < _IDLE_READINGS or seconds[-1] - seconds[0] < _IDLE_COVERED * IDLE_SECONDS:
+    # A meter that is read every few seconds has fewer.
+    least = min(_IDLE_READINGS, max(2, int(IDLE_SECONDS / trace.interval_seconds)))
+    if len(seconds) < least or seconds[-1] - seconds[0] < _IDLE_COVERED * IDLE_SECONDS:
         return None, f"it was not read for {IDLE_SECONDS:.0f} s before the run"
     at, busy = load if load is not None else (np.empty(0), np.empty(0))
     before = (at > since) & (at <= started_seconds)

@@ -11,11 +11,13 @@ from boardcluster.records import Fingerprint
 from boardcluster.units import format_bytes_exact, format_rate_exact
 
 __all__ = [
+    "OF_A_BOARD",
     "OF_NODES",
-    "OF_THIS_MACHINE",
     "board_and_medium",
+    "compared",
     "differences",
     "differences_among",
+    "same_setup",
     "setups_among",
 ]
 
@@ -46,11 +48,10 @@ _SAID = ("emulated",)  # which the kind of nodes says already
 _LATER = ("kernel_command_line", "blas", "numa", "governor")
 OF_NODES = ("nodes", "hardware", "limits", "twin", "config_sha256")
 """What follows from the number of workers, say, so that it tells setups of one cell apart only."""
-OF_THIS_MACHINE = " cores of this machine as "
-"""What stands in a line of ``Fingerprint.limits`` between a quota and the board that it makes. The
-quota follows from the speed of this machine, which is measured anew at each start: two starts of
-the same boards are one setup."""
-_QUOTA = re.compile(rf"(?m)(?<=: )[^ ,]+{OF_THIS_MACHINE}")
+OF_A_BOARD = "; of a board with "
+"""What stands in a line of ``Fingerprint.limits`` between what the kernel gives and what the board
+has. The first follows from the speed of this machine, which is measured anew at each start: only
+the second tells setups apart. Lines of earlier versions have the first alone."""
 _APART = ("boardcluster", "profile", "security", "emulated")
 """Our own version, which by itself changes no job, and what cells are told apart by already."""
 _FOLLOWING = ("config_sha256", "limits", "nodes", "node_memory_bytes", "node_cores")
@@ -66,7 +67,7 @@ def differences(first: Fingerprint, second: Fingerprint) -> tuple[str, ...]:
     found: list[str] = []
     for item in dataclasses.fields(Fingerprint):
         name = item.name
-        one, other = _compared(first, name), _compared(second, name)
+        one, other = compared(first, name), compared(second, name)
         if one == other or name in _SAID or (name in _LATER and not (one and other)):
             continue
         words = _WORDS.get(name, name.replace("_", " "))
@@ -151,30 +152,40 @@ def _follows(name: str, names: Sequence[str], row: Sequence[Fingerprint]) -> boo
 
 
 def _divides(name: str, row: Sequence[Fingerprint]) -> bool:
-    values = {_compared(found, name) for found in row}
+    values = {compared(found, name) for found in row}
     return len(values - {""} if name in _LATER else values) > 1
 
 
 def _values(found: Fingerprint, names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(_compared(found, name) for name in names)
+    return tuple(compared(found, name) for name in names)
 
 
-def _compared(found: Fingerprint, name: str) -> Any:
+def compared(found: Fingerprint, name: str) -> Any:
     """Return a property as far as it tells setups apart."""
     value = getattr(found, name)
-    return _QUOTA.sub("", value) if name == "limits" else value
+    if name != "limits":
+        return value
+    parts = (line.partition(": ") for line in value.splitlines())
+    return "\n".join(
+        f"{node}{colon}{rest.partition(OF_A_BOARD)[2] or rest}" for node, colon, rest in parts
+    )
+
+
+def same_setup(found: Fingerprint) -> tuple[Any, ...]:
+    """Return what is equal for fingerprints of one setup."""
+    return tuple(compared(found, item.name) for item in dataclasses.fields(Fingerprint))
 
 
 def _setup_words(name: str, found: Fingerprint, row: Sequence[Fingerprint]) -> str:
     """Words for one property of a setup; empty where it has nothing that others lack."""
-    value = _compared(found, name)
+    value = compared(found, name)
     words = _WORDS.get(name, name.replace("_", " "))
     if name == "twin":
         return str(value)
     if name in _DIGESTS:
         return f"{words} {value[:8]}"
     if name in ("hardware", "limits"):
-        lines = {other: _lines(_compared(other, name)) for other in row}
+        lines = {other: _lines(compared(other, name)) for other in row}
         common = set.intersection(*(set(own) for own in lines.values()))
         return "; ".join(line for line in lines[found] if line not in common)
     return f"{words} {_value_words(name, value)}" if value else f"{words} not recorded"

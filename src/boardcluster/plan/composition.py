@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boardcluster.plan.candidates import CandidateSet, PlanTask
+from boardcluster.plan.limits import beyond_time
 from boardcluster.plan.offers import BoardOffer, MediumOffer, Offers
 from boardcluster.plan.prediction import PredictionBatch
 from boardcluster.plan.question import QuestionBatch
@@ -194,12 +195,9 @@ def _mixed(kinds: list[tuple[_Floats, PredictionBatch]]) -> PredictionBatch:
         high = slowest("high_seconds")
         watts = np.where(there, shares * rows("joules") / rows("median_seconds"), 0.0).sum(axis=0)
         spread = np.where(there, rows("high_joules") / rows("joules"), 1.0).max(axis=0)
-        # The power's own spread, and that of the mixed time.
-        own = np.maximum(
-            1.0,
-            spread
-            / np.where(there, rows("high_seconds") / rows("median_seconds"), 1.0).max(axis=0),
-        )
+        of_time = np.where(there, rows("high_seconds") / rows("median_seconds"), 1.0).max(axis=0)
+        # The power's own spread, with that of the mixed time.
+        own = np.exp(np.hypot(np.log(beyond_time(spread, of_time)), np.log(high / median)))
         joules = watts * median
         known = np.array([answer.known for _, answer in kinds]) | ~there
         reasons = np.full(len(median), "", dtype=kinds[0][1].reason.dtype)
@@ -213,7 +211,7 @@ def _mixed(kinds: list[tuple[_Floats, PredictionBatch]]) -> PredictionBatch:
             intermediate_bytes=slowest("intermediate_bytes"),
             high_intermediate_bytes=slowest("high_intermediate_bytes"),
             joules=joules,
-            high_joules=joules * own * high / median,
+            high_joules=joules * own,
             known=np.asarray(known.all(axis=0)),
             reason=reasons,
         )

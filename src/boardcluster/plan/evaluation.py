@@ -18,7 +18,7 @@ from boardcluster.plan.feasibility import (
     ProfileNeeds,
     disk_shares,
 )
-from boardcluster.plan.limits import PlanLimits, likely_most
+from boardcluster.plan.limits import PlanLimits, beyond_time, likely_most
 from boardcluster.plan.offers import (
     BoardOffer,
     MediumOffer,
@@ -99,6 +99,12 @@ class EvaluatedSet:
                 found = found & (amounts[name] <= most)
         return found
 
+    def criteria(self, limits: PlanLimits) -> tuple[_Flags, ...]:
+        """Return which are known and feasible, and which are within each limit by itself."""
+        amounts = self.amounts()
+        within = (amounts[name] <= most for name, most in limits.given().items())
+        return (self.prediction.known & self.feasible, *within)
+
     def joined(self, other: EvaluatedSet) -> EvaluatedSet:
         """Return both sets as one."""
         rows: dict[str, object] = {}
@@ -167,16 +173,18 @@ def evaluate_candidates(
 
     seconds = likely_most(prediction.median_seconds, prediction.high_seconds)
     joules = likely_most(prediction.joules, prediction.high_joules)
-    # Time and energy vary together; what energy varies beyond time is the power's own.
     watts = prediction.joules / prediction.median_seconds
-    own = (joules / prediction.joules) / (seconds / prediction.median_seconds)
+    own = beyond_time(
+        prediction.high_joules / prediction.joules,
+        prediction.high_seconds / prediction.median_seconds,
+    )
     return EvaluatedSet(
         candidates=candidates,
         workers=all_workers,
         prediction=prediction,
         most_seconds=seconds,
         most_joules=joules,
-        most_watts=watts * np.maximum(1.0, own),
+        most_watts=likely_most(watts, watts * own),
         price=_prices(candidates, offers, there),
         replication=replication,
         disk_bytes=disk_bytes,

@@ -57,6 +57,15 @@ def likely_most(median: _Floats, high: _Floats) -> _Floats:
     return np.asarray(median * (high / median) ** share, dtype=np.float64)
 
 
+def beyond_time(spread: _Floats, time_spread: _Floats) -> _Floats:
+    """Return the spread of power alone, from that of energy and that of time; each high / median.
+
+    Time and power vary independently, so the squares of their logarithms add up to energy's.
+    """
+    squares = np.log(spread) ** 2 - np.log(time_spread) ** 2
+    return np.asarray(np.exp(np.sqrt(np.maximum(0.0, squares))), dtype=np.float64)
+
+
 def shown_limit(name: str, value: float, currency: str) -> str:
     """Return an amount as a person reads it; ``name`` is that of its limit."""
     if math.isnan(value):

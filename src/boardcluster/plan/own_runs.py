@@ -170,11 +170,15 @@ def _workers_joules(energy: Energy, *, nodes: int, workers: int, seconds: float)
     """Return the energy of the workers alone; None where it cannot be told from the master's.
 
     A node that is no worker draws least, as it runs no tasks. Where no meter sees single nodes, it
-    counts as idle.
+    counts as idle. What a meter says of a switch alone is not theirs.
     """
     others = nodes - workers
-    if energy.energy_joules is None or others <= 0:
-        return energy.energy_joules
+    switches = [row for row in energy.powers if row.switch and not row.nodes]
+    if energy.energy_joules is None or any(row.energy_joules is None for row in switches):
+        return None
+    joules = energy.energy_joules - sum(row.energy_joules or 0.0 for row in switches)
+    if others <= 0:
+        return joules
     single = [
         row.energy_joules
         for row in energy.powers
@@ -182,10 +186,10 @@ def _workers_joules(energy: Energy, *, nodes: int, workers: int, seconds: float)
     ]
     if len(single) == nodes:
         return sum(sorted(single)[others:])
-    if energy.idle_watts is None:
+    if energy.idle_watts is None or any(row.idle_watts is None for row in switches):
         return None
-    idle_joules = energy.idle_watts / nodes * others * seconds
-    return max(0.0, energy.energy_joules - idle_joules)
+    idle_watts = energy.idle_watts - sum(row.idle_watts or 0.0 for row in switches)
+    return max(0.0, joules - idle_watts / nodes * others * seconds)
 
 
 def conditions_of(trial: Trial) -> dict[str, str]:

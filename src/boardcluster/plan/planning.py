@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,15 +82,20 @@ def explore(space: PlanSpace) -> EvaluatedSet:
         space.offers, space.task, profiles=len(space.profiles), workers=counts
     )
     found = space.evaluate(candidates)
-    between = _between(candidates, found.meets(space.limits))
+    between = _between(candidates, found.criteria(space.limits))
     return found.joined(space.evaluate(between)) if len(between) else found
 
 
-def _between(candidates: CandidateSet, meets: NDArray[np.bool_]) -> CandidateSet:
-    """Return the clusters between neighbours of a kind of which only one keeps to the limits."""
+def _between(candidates: CandidateSet, criteria: Sequence[NDArray[np.bool_]]) -> CandidateSet:
+    """Return the clusters between neighbours of a kind of which only one keeps to a limit.
+
+    Each limit counts by itself: where fewer workers miss the deadline and more the budget, some
+    between them may keep to both.
+    """
     order = np.lexsort((candidates.workers, candidates.kinds))
-    kinds, workers, met = candidates.kinds[order], candidates.workers[order], meets[order]
-    crossed = np.flatnonzero((kinds[1:] == kinds[:-1]) & (met[1:] != met[:-1]))
+    kinds, workers = candidates.kinds[order], candidates.workers[order]
+    flips = np.any([met[order][1:] != met[order][:-1] for met in criteria], axis=0)
+    crossed = np.flatnonzero((kinds[1:] == kinds[:-1]) & flips)
     gaps = workers[crossed + 1] - workers[crossed] - 1
     places = np.repeat(order[crossed], gaps)
     offsets = np.concatenate([np.arange(1, gap + 1) for gap in gaps] or [np.zeros(0)])

@@ -180,9 +180,9 @@ def _named(limits: NodeLimits, points: NodeSetPoints, declared: str) -> NodeLimi
     A declared dilation is part of it, since it is chosen; one that follows from this machine's
     speed is not.
     """
-    events = f"{points.cpu_events_per_second.value:,.0f} events/s of sysbench"
     parts = [
-        f"{limits.board_cores} of the board with {events}",
+        f"{points.cpu_events_per_second.value:,.0f} events/s of sysbench",
+        f"{format_count(limits.board_cores, 'core')}",
         f"{_size(limits.memory_bytes)} memory",
         *_disk_words(limits.disk, points.disk),
         f"link {format_rate(points.link_bits_per_second.value)}{declared}",

@@ -129,6 +129,9 @@ class LiveReadings:
             return
         if names != self._columns:
             self.recent.clear()
+            known = set(names)  # of what is gone, such as a container's interface, nothing is kept
+            self._amounts = {name: row for name, row in self._amounts.items() if name in known}
+            self._states = {name: row for name, row in self._states.items() if name in known}
         self.head, self._columns, self._scales = line, names, scales
 
     def _take(self, known: Sequence[tuple[str, float]], wall_ns: int) -> None:
@@ -141,9 +144,13 @@ class LiveReadings:
                 self._states[name] = (value, wall_ns)
         networks = {name.partition("/")[2] for name in self._amounts if name.startswith("net_")}
         own = {name for name in own_interfaces(networks) if not name.startswith("lo")}
+        # Devices have what processes read and write, too.
+        has_disks = any(name.startswith("disk_") for name in self._amounts)
         for name, amount in self._amounts.items():
             base, _, member = name.partition("/")
             if base.startswith("net_") and member not in own:
+                continue
+            if base.startswith("storage_") and has_disks:
                 continue
             kind = _CPU.get(base) or _RATES[base]
             if not math.isnan(amount.rate) and wall_ns - amount.at_ns < _STALE_SECONDS * 1e9:
@@ -180,7 +187,7 @@ class LiveReadings:
         self.now["throttled"] = found.get("throttle_bits", math.nan)
         model = self.frame.power
         if model is not None:
-            share = min(1.0, self.busy_share)
+            share = math.nan if math.isnan(self.busy_share) else min(1.0, self.busy_share)
             self.now["watts"] = model.idle_watts + share * (model.stress_watts - model.idle_watts)
 
     def _memory(self, found: dict[str, float]) -> float:

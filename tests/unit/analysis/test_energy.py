@@ -753,6 +753,13 @@ def test_idle_power_is_the_mean_of_the_ten_seconds_before() -> None:
     assert (found, reason) == (3.0, "")
 
 
+def test_idle_power_of_a_meter_that_is_read_every_five_seconds() -> None:
+    seconds = [-20.0, -15.0, -10.0, -5.0, 0.0, 5.0]
+    slow = trace(seconds, [9.0, 3.0, 3.0, 3.0, 3.0, 12.0])
+    found, reason = idle_power(replace(slow, interval_seconds=5.0), load=quiet(0.02))
+    assert (found, reason) == (3.0, "")
+
+
 def test_idle_power_of_a_mere_count_is_its_rise() -> None:
     seconds = each(-12, 4)
     counts = trace(seconds, counted=[100 + 3.0 * at for at in seconds])

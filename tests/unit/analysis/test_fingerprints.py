@@ -84,24 +84,26 @@ def test_every_field_counts() -> None:
         assert differences(SETUP, replace(SETUP, **{field.name: other})), field.name
 
 
-BOARD = "4 of the board with 48,442 events/s of sysbench, 4 GiB memory, link 943 Mbit/s"
+BOARD = "48,442 events/s of sysbench, 4 cores, 4 GiB memory, link 943 Mbit/s"
+
+
+def limits_of(quota: str, board: str = BOARD) -> str:
+    given = f"{quota} cores of this machine as 4 of the board, 4 GiB memory, link 117 Mbit/s"
+    return f"worker1: {given}; of a board with {board}"
 
 
 def test_two_starts_of_the_same_emulated_boards_are_one_setup() -> None:
     # The quota follows from this machine's speed, which each start measures anew.
-    first, second = (
-        replace(SETUP, limits=f"worker1: {quota} cores of this machine as {BOARD}")
-        for quota in ("0.4123", "9.1e-05")
-    )
+    first, second = (replace(SETUP, limits=limits_of(quota)) for quota in ("0.4123", "9.1e-05"))
     assert differences(first, second) == ()
     setups = setups_among({"wordcount": [first, second]})
     assert setups == {("wordcount", first): (), ("wordcount", second): ()}
 
 
 def test_another_emulated_board_is_another_setup_and_named_without_this_machine() -> None:
-    first = replace(SETUP, limits=f"worker1: 0.4123 cores of this machine as {BOARD}")
+    first = replace(SETUP, limits=limits_of("0.4123"))
     slower = BOARD.replace("48,442", "30,000")
-    second = replace(SETUP, limits=f"worker1: 0.4123 cores of this machine as {slower}")
+    second = replace(SETUP, limits=limits_of("0.4123", slower))
     assert differences(first, second) == (f"limits of worker1: {BOARD}; {slower}",)
     assert setups_among({"wordcount": [first, second]}) == {
         ("wordcount", first): (("limits", f"worker1: {BOARD}"),),

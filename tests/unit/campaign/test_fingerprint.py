@@ -12,7 +12,7 @@ from boardcluster import __version__
 from boardcluster.campaign.fingerprint import cpu_model, hardware_line, take_fingerprint
 from boardcluster.campaign.kernel import clean_command_line, settings_on
 from boardcluster.cluster.facts import parse_facts
-from boardcluster.records import NodeFacts, NodeLimits, NodeTwin, Security
+from boardcluster.records import DiskLimits, NodeFacts, NodeLimits, NodeTwin, Security
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services.operation import LiveCluster
@@ -92,17 +92,25 @@ def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> No
         replace(master, twin=board),
         *(replace(node, twin=twin) for node, twin in zip(workers, twins, strict=True)),
     ]
+    disk = DiskLimits(
+        size_bytes=8 << 30,
+        read_bytes_per_second=100_000_000,
+        write_bytes_per_second=80_000_000,
+        read_iops=900,
+        write_iops=700,
+        unwritten_bytes=(8 << 30) // 10,
+    )
     limits = tuple(
         NodeLimits(
             node=name,
             cpu_cores=0.35123,
             memory_bytes=8 << 30,
-            disk=None,
+            disk=its_disk,
             link_bits_per_second=85_000_000,
             board_cores=4,
-            board=f"4 of {name}'s board",
+            board=f"a core of {name}",
         )
-        for name in ("master", "worker1")
+        for name, its_disk in (("master", None), ("worker1", disk))
     )
     layout = replace(live.layout, spec=replace(live.spec, nodes=tuple(nodes)))
     found = take_fingerprint(
@@ -115,8 +123,12 @@ def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> No
         f" + {len(workers) - 1} x my-board with card"
     )
     assert found.limits == (
-        "master: 0.3512 cores of this machine as 4 of master's board\n"
-        "worker1: 0.3512 cores of this machine as 4 of worker1's board"
+        "master: 0.3512 cores of this machine as 4 of the board, 8 GiB memory, link 85 Mbit/s"
+        "; of a board with a core of master\n"
+        "worker1: 0.3512 cores of this machine as 4 of the board, 8 GiB memory, disk"
+        " 8 GiB reading 100 MB/s and 900 requests/s, writing 80 MB/s"
+        " and 700 requests/s, at most 859 MB unwritten, link 85 Mbit/s"
+        "; of a board with a core of worker1"
     )
 
 

@@ -228,6 +228,27 @@ def test_the_power_of_own_workers_is_without_the_master_and_of_their_board(meter
     assert other.joules.median / other.seconds.median / 8 == pytest.approx(watts)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_power_of_own_workers_is_without_the_switch(workers: int) -> None:
+    """Two boards that draw 6 W, or one of them and an idle master; and a switch with 8 W."""
+    seconds = 50.0
+    boards = make_power(
+        12.0 * seconds, meter="plugs", nodes=("a", "b"), switch=False, idle_watts=12.0
+    )
+    switch = make_power(8.0 * seconds, meter="switch", nodes=(), switch=True, idle_watts=8.0)
+    mine = runs(
+        lambda *_: seconds,
+        [(1, workers)],
+        setup=make_fingerprint(twin="2 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb", nodes=2),
+        energy=make_energy(20.0 * seconds, powers=(boards, switch), idle_watts=20.0),
+    )
+    board = {"board": "rpi-4b-4gb-1500mhz", "medium": "samsung-ufs-256gb"}
+    found = ask(Archive(mine), replace(ASKED, **board, workers=8))
+    assert found.seconds
+    assert found.joules
+    assert found.joules.median / found.seconds.median / 8 == pytest.approx(6.0)
+
+
 def test_tainted_runs_and_those_of_searches_are_not_learned_from() -> None:
     bad = runs(lambda *_: 900.0, [(1, 1)], verdict=Verdict.INVALID)
     searched = runs(lambda *_: 900.0, [(1, 1)], campaign_id="tune-1", position=3)

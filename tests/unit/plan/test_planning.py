@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from tests.unit.plan.made_up import BOARDS, FIVE, FOUR, MEDIA, PRICES, make_space, plan_for
 
 from boardcluster.errors import CapacityError, PredictionUnknownError, UsageError
-from boardcluster.plan.limits import PlanLimits
+from boardcluster.plan.limits import PlanLimits, beyond_time
 from boardcluster.plan.offers import find_offers
 from boardcluster.plan.planning import explore
 from boardcluster.records import Engine
@@ -72,6 +73,21 @@ def test_numbers_of_workers_between_those_tried_first_are_found() -> None:
         size_bytes=2 * 10**12, limits=PlanLimits(deadline_seconds=deadline), workers_most=500
     )
     assert plan.best.workers == 203
+
+
+def test_numbers_of_workers_between_are_found_for_limits_in_opposite_directions() -> None:
+    """The number tried below misses the deadline, the one above the budget."""
+    deadline = seconds(FIVE, NVME, 203, 2000) * AT_MOST * 1.0001
+    limits = PlanLimits(deadline_seconds=deadline, budget=price(FIVE, NVME, 203))
+    plan = plan_for(size_bytes=2 * 10**12, limits=limits, workers_most=500)
+    assert plan.best.workers == 203
+
+
+def test_a_spread_of_energy_that_is_not_times_is_that_of_power() -> None:
+    time, power = 0.30, 0.1645  # in logarithms, of which the squares add up
+    energy = math.hypot(time, power)
+    found = beyond_time(np.exp(np.array([energy, time, 0.1])), np.exp(np.full(3, time)))
+    assert found == pytest.approx([math.exp(power), 1.0, 1.0])
 
 
 def test_limits_of_power_and_energy_hold() -> None:

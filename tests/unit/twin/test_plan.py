@@ -99,10 +99,10 @@ def test_what_a_board_has_is_the_same_at_every_start() -> None:
         assert one.board == other.board
         assert one.link_bits_per_second != other.link_bits_per_second
     assert first.limits[0].board == (
-        "4 of the board with 98,700 events/s of sysbench, 1 GiB memory, link 937 Mbit/s"
+        "98,700 events/s of sysbench, 4 cores, 1 GiB memory, link 937 Mbit/s"
     )
     assert first.limits[1].board == (
-        "4 of the board with 98,700 events/s of sysbench, 1 GiB memory, disk 8 GiB reading 912 MB/s"
+        "98,700 events/s of sysbench, 4 cores, 1 GiB memory, disk 8 GiB reading 912 MB/s"
         " and 17787 requests/s, writing 854 MB/s and 44652 requests/s, at most 107 MB unwritten,"
         " link 937 Mbit/s"
     )

@@ -56,6 +56,24 @@ def test_rates_are_of_the_time_between_samples() -> None:
     assert found.busy_share == pytest.approx(0.75 / 4)
 
 
+@pytest.mark.parametrize(("disks", "read"), [(1, 100.0), (0, 90.0)])
+def test_what_processes_read_is_not_counted_beside_the_disks(disks: int, read: float) -> None:
+    found = node()
+    names = ["disk_read_bytes/sda"] * disks + ["storage_read_bytes"]
+    found.feed(head([(name, "c", 1) for name in names]))
+    found.feed(line(0, *([0] * disks), 0))
+    found.feed(line(1, *([100] * disks), 90))
+    assert found.now["read"] == pytest.approx(read)
+
+
+def test_nothing_is_kept_of_columns_that_are_gone() -> None:
+    found = node()
+    for number in range(50):
+        found.feed(head([(f"net_received_bytes/veth{number}", "c", 1), (f"link/{number}", "g", 1)]))
+        found.feed(line(number, 5, 1))
+    assert len(found._amounts) == len(found._states) == 1
+
+
 def test_bytes_of_a_vlan_are_counted_once() -> None:
     found = node()
     names = ("eth0", "eth0.10")
@@ -88,6 +106,7 @@ def test_power_is_modelled_where_there_is_a_model() -> None:
     model = PowerModel(node="one", idle_watts=2.0, stress_watts=6.0)
     found = node(power=model)
     found.feed(line(0, 0, 0, 0, 0, 0, 0, 1, 1))
+    assert math.isnan(found.now["watts"]), "what the cores do is not known yet"
     found.feed(line(1, 200, 0, 0, 0, 0, 0, 1, 1))
     assert found.now["watts"] == pytest.approx(4.0)
 

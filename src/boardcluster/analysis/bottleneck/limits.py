@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from boardcluster.analysis.fingerprints import OF_A_BOARD
 from boardcluster.records import Fingerprint
 from boardcluster.units import parse_rate, parse_size
 
@@ -49,7 +50,7 @@ def node_limits(fingerprint: Fingerprint | None) -> Mapping[str, NodeLimit]:
     say, or says in other words, is None.
     """
     lines = fingerprint.limits.splitlines() if fingerprint else []
-    parted = (line.partition(": ") for line in lines)
+    parted = (line.partition(OF_A_BOARD)[0].partition(": ") for line in lines)
     return {name: _limit(words) for name, _, words in parted if words}
 
 
