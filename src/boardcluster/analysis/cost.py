@@ -162,10 +162,10 @@ def cost(
 
     A program's figure counts if it was measured on such a node as the cells': of boards, one whose
     line in the fingerprint is the same; of emulated nodes, one with as many cores and as much
-    memory on the same processor, slowed down by the same dilation. Figures of both sides are those
-    of the boards then: both were divided by the dilation when they were stored. It counts if its
-    run was judged and nothing disturbed it too much (``records.in_cell``); runs of before probes
-    were judged, and with ``tainted`` those that were disturbed, count only where there is no
+    memory on the same processor; of emulated boards at any dilation. Figures of both sides are
+    those of the boards then: both were divided by the dilation when they were stored. It counts if
+    its run was judged and nothing disturbed it too much (``records.in_cell``); runs of before
+    probes were judged, and with ``tainted`` those that were disturbed, count only where there is no
     other, and a remark says so. Of each node the latest run counts, of several nodes the fastest:
     a cluster is to beat the best that it has.
 
@@ -220,7 +220,7 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
             continue
         first = cell.results[0]
         common = dataclasses.replace(cell.configuration, workers=0, setup=_setup(cell))
-        key = (common, cell.engine, setup_of(first), dilation_of(first))
+        key = (common, cell.engine, setup_of(first), is_twin(first))
         groups.setdefault(key, []).append(cell)
     return [sorted(group, key=lambda cell: cell.workers) for group in groups.values()]
 
@@ -281,10 +281,15 @@ def _of_run(run: ProbeRun, family: _Family, cell: Cell) -> list[_Single]:
 
 
 def _on_such_a_node(run: ProbeRun, group: Sequence[Cell]) -> bool:
-    """Whether a probe ran on a node like those of the cells, slowed down by as much."""
-    dilation = f"{dilation_of(group[0].results[0]):g}"
+    """Whether a probe ran on a node like those of the cells.
+
+    One of emulated boards counts at any dilation: that follows from the number of nodes and the
+    speed of this machine, and both sides are divided by it.
+    """
+    own = {f"{dilation_of(row):g}" for cell in group for row in cell.results}
     slowed = {figure.conditions.get("dilation", "1") for figure in run.figures}
-    return slowed == {dilation} and any(
+    dilated = "1" not in slowed and is_twin(group[0].results[0])
+    return (dilated or slowed <= own) and any(
         _is_like(run, setup) for cell in group for setup in cell.fingerprints
     )
 

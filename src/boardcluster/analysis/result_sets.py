@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.efficiency import watts_of
-from boardcluster.analysis.fingerprints import differences_among
+from boardcluster.analysis.fingerprints import compared, differences_among
 from boardcluster.analysis.inference import (
     ComparisonMethod,
     EffectVerdict,
@@ -62,6 +62,7 @@ _APART = (*(factor.name for factor in FACTORS if not factor.changes_work), "secu
 _SETTING = "setting "
 """Begins the name of the condition that is an engine setting; its key follows."""
 _RATE = "_per_second"
+_SHARE_MOST = 0.99
 
 Condition = str | int
 """What a point was measured under, by name: a factor, ``security``, ``workload.parameter`` or
@@ -107,7 +108,8 @@ class ResultPoint:
             return ()
         rows = observe(self.cell.results)
         return tuple(
-            replace(row, value=value) for row, value in zip(rows, self.values, strict=True)
+            replace(row, value=value, disturbed=_disturbed(self.quantity, row.disturbed))
+            for row, value in zip(rows, self.values, strict=True)
         )
 
     @property
@@ -264,6 +266,19 @@ def _points(
         )
         for quantity, values in _quantities(cell).items()
     )
+
+
+def _disturbed(quantity: str, shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Return what shares of a run's duration are of one of its quantities.
+
+    What lengthens a run makes its rates smaller: 1 - s of them is left. Mean power and the bytes
+    that are written do not follow it.
+    """
+    if quantity in {POWER, INTERMEDIATE}:
+        return {}
+    if not quantity.endswith(_RATE):
+        return shares
+    return {name: -share / (1 - min(share, _SHARE_MOST)) for name, share in shares.items()}
 
 
 def _quantities(cell: Cell) -> dict[str, tuple[float, ...]]:
@@ -466,7 +481,7 @@ def _setup_of(point: ResultPoint) -> Sequence[tuple[str, str]]:
 
 def _property(point: ResultPoint, name: str) -> object:
     """A property of the setup of an own point."""
-    return None if point.cell is None else getattr(point.cell.fingerprints[0], name)
+    return None if point.cell is None else compared(point.cell.fingerprints[0], name)
 
 
 def _ratio(one: ResultPoint, other: ResultPoint) -> MeasuredRatio | None:

@@ -404,9 +404,11 @@ def _step_words(step: BisectStep) -> str:
 
 def _not_shown_words(sides: tuple[str, str], whole: Sequence[BisectStep]) -> str:
     said = "; ".join(_step_words(row) for row in whole)
-    more = [row.ratio.more_needed for row in whole if row.ratio is not None]
+    open_ = [row.ratio for row in whole if row.ratio is not None]
+    more = [row.more_needed for row in open_ if row.verdict is EffectVerdict.NOT_SHOWN]
     known = [row for row in more if row is not None]
-    hint = f"; {max(known)} more runs of each side would show a difference of 5 %" if known else ""
+    runs = format_count(max(known, default=0), "more run")
+    hint = f"; {runs} of each side would show a difference of 5 %" if known else ""
     return f"{sides[1]} is not shown to differ from {sides[0]}: {said}{hint}"
 
 

@@ -300,6 +300,7 @@ def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]
                 memory_bytes=node.memory_bytes,
                 folder=live.layout.on_medium(node, "scratch"),
                 dilation=live.state.dilation,
+                identity=live.state.identity,
                 address=addresses[node.name],
                 hardware=hardware,
                 cluster=live.spec.name,

@@ -15,12 +15,15 @@ from boardcluster.campaign.execution import (
     end_submission,
 )
 from boardcluster.campaign.follow import Follower, each_health_once
+from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterNotUpError, RemoteError
+from boardcluster.probes.tagged_remote import PROBING_VARIABLE
 from boardcluster.records import ClusterSpec, NodeSpec, Security
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.node_rpc import end_marked
 from boardcluster.services import boards, operation
 from boardcluster.services.boards import Ready
 from boardcluster.services.declaration import read_spec
@@ -45,6 +48,9 @@ __all__ = [
     "take_down",
     "uninstall",
 ]
+
+_GRACE_SECONDS = 3.0
+_END_SECONDS = 60.0
 
 SCRATCH_STAYS = (
     "{name}: what a submission left in the folder scratch of this node, perhaps a secret, "
@@ -278,6 +284,20 @@ def attach_recovered(
     return found
 
 
+def _end_probes(live: LiveCluster) -> None:
+    """End what the probe of a killed driver left running, which would share the cores with runs."""
+    mark = f"{PROBING_VARIABLE}={live.state.identity}"
+    each_node(  # a node that cannot be asked is told of by what comes next
+        [node.name for node in live.spec.nodes],
+        lambda name: end_marked(
+            live.as_root[name],
+            mark,
+            grace_seconds=_GRACE_SECONDS,
+            timeout_seconds=_END_SECONDS * live.layout.dilation,
+        ),
+    )
+
+
 def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> None:
     """Deal with what a killed driver left running; only with the driver lock held.
 
@@ -287,6 +307,7 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
         RemoteError: a leftover application does not end.
     """
     if live is not None:
+        _end_probes(live)
         for attempt in store.running():
             follow.line(f"stopping what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))

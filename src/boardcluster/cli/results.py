@@ -13,6 +13,7 @@ from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.cli.show_results import print_results
 from boardcluster.cli.watch import follow
 from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.queries.searches import without_searches
 from boardcluster.records import Campaign, Result
 from boardcluster.store import Store
 
@@ -70,19 +71,27 @@ def command(
             f"there are no results in {folder}",
             hint="run something first: `boardcluster run wordcount`",
         )
+    counted = without_searches(results, folder, asked=campaign)
     if as_json:
-        print_json(document(campaigns, results, tainted=tainted))
+        print_json(document(campaigns, results, counted, tainted=tainted))
     else:
-        print_results(results, tainted=tainted)
+        print_results(results, counted, tainted=tainted)
 
 
 def document(
-    campaigns: Sequence[Campaign], results: Sequence[Result], *, tainted: bool
+    campaigns: Sequence[Campaign],
+    results: Sequence[Result],
+    counted: Sequence[Result],
+    *,
+    tainted: bool,
 ) -> dict[str, Sequence[object]]:
-    """What ``--json`` prints: every run, the cells, and the cells without a run that counts."""
+    """What ``--json`` prints: every run, the cells, and the cells without a run that counts.
+
+    Runs of searches of ``tune`` are in no cell: they are not among ``counted``.
+    """
     return {
         "campaigns": campaigns,
         "results": results,
-        "cells": summarise(results, tainted=tainted),
-        "untrusted": untrusted(results, tainted=tainted),
+        "cells": summarise(counted, tainted=tainted),
+        "untrusted": untrusted(counted, tainted=tainted),
     }

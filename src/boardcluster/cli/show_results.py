@@ -21,15 +21,23 @@ _Summary: TypeAlias = Cell | Untrusted
 _Row = TypeVar("_Row")
 
 
-def print_results(results: Sequence[Result], *, tainted: bool = False) -> None:
+def print_results(
+    results: Sequence[Result],
+    counted: Sequence[Result] | None = None,
+    *,
+    tainted: bool = False,
+) -> None:
     """Print one row per run, then one per cell, then what a reader must know of them.
+
+    Cells are of those that are ``counted``, which are all unless some are of searches of ``tune``.
 
     Tainted runs count in the cells only if asked for; how many do not is shown as well.
     Workers, profile and other settings of a run are shown where some run differs in them.
     """
     _print("runs", _RUN_COLUMNS, results)
-    cells = summarise(results, tainted=tainted)
-    rows: list[_Summary] = [*cells, *untrusted(results, tainted=tainted)]
+    counted = results if counted is None else counted
+    cells = summarise(counted, tainted=tainted)
+    rows: list[_Summary] = [*cells, *untrusted(counted, tainted=tainted)]
     if rows:
         warm = any(result.trial.warm_up for result in results)
         title = f"verified runs per engine{', without warm-ups' if warm else ''}"

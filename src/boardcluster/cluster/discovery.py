@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER
 from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.base import Remote
@@ -212,6 +213,13 @@ def refuse_processor(facts: NodeFacts) -> Refusal | None:
 def refuse_sudo(facts: NodeFacts) -> Refusal | None:
     """Refuse a login user who cannot become root unasked."""
     user = facts.login_user
+    if user == SERVICE_USER:
+        return Refusal(
+            reason=f"{user} is the name of the account that boardcluster makes for its services, "
+            "and ends all processes of",
+            fix="log in as another user: on the node, `sudo adduser pi && sudo adduser pi sudo`, "
+            "then correct `host` in cluster.toml",
+        )
     if facts.sudo is Sudo.ASKS:
         return Refusal(
             reason=f"sudo asks {user} for a password, which cannot be typed on many nodes",

@@ -60,7 +60,8 @@ def known_owner(home: Path) -> Owner | None:
     except (OSError, ValueError, StoreError) as error:
         raise StoreError(
             f"{_path(home)} cannot be read: {error}",
-            hint="delete it; then `boardcluster up --take-over` makes the boards yours again",
+            hint=f"delete it; then `boardcluster up --home {home} --take-over` makes the boards "
+            "yours again",
         ) from error
 
 

@@ -60,6 +60,8 @@ class LiveSite:
     where no meter is declared."""
     dilation: float = 1.0
     """By how much it is slower than the board it stands for."""
+    identity: str = ""
+    """Identity of its cluster; empty for a machine that is in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -241,7 +241,11 @@ class _Runner:
     def _prepare(self, live: LiveSite, identity: str, peer: Site | None) -> Site:
         folder = f"{live.folder}/{identity}"
         marked = partial(
-            TaggedRemote, mark=identity, stopping=self.stopping, dilation=live.dilation
+            TaggedRemote,
+            mark=identity,
+            stopping=self.stopping,
+            dilation=live.dilation,
+            identity=live.identity,
         )
         remote = marked(live.remote)
         admin = remote if live.admin is live.remote else marked(live.admin)

@@ -11,10 +11,14 @@ from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.gate import Completed
 
-__all__ = ["PROBE_VARIABLE", "TaggedRemote"]
+__all__ = ["PROBE_VARIABLE", "PROBING_VARIABLE", "TaggedRemote"]
 
 PROBE_VARIABLE = "BOARDCLUSTER_PROBE"
 """In the environment of whatever a probe starts; its value is the id of the run."""
+
+PROBING_VARIABLE = "BOARDCLUSTER_PROBING"
+"""Likewise; its value is the identity of the cluster, by which what a killed driver's probe started
+is found and ended before anything else runs there."""
 
 
 class TaggedRemote:
@@ -25,13 +29,22 @@ class TaggedRemote:
         mark: the id of the run.
         stopping: set when everything is to end.
         dilation: by how much the node is slower than a board; time-outs are so many times longer.
+        identity: of the cluster; empty for a machine in none.
     """
 
     def __init__(
-        self, inner: Remote, *, mark: str, stopping: threading.Event, dilation: float = 1.0
+        self,
+        inner: Remote,
+        *,
+        mark: str,
+        stopping: threading.Event,
+        dilation: float = 1.0,
+        identity: str = "",
     ) -> None:
         self._inner = inner
         self._mark = {PROBE_VARIABLE: mark}
+        if identity:
+            self._mark[PROBING_VARIABLE] = identity
         self._stopping = stopping
         self._dilation = dilation
 

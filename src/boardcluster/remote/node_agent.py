@@ -591,20 +591,25 @@ def claim(request: dict[str, Any]) -> dict[str, Any]:
     Of several who ask at once one wins: a link is made by one alone.
     """
     path, mine = request["path"], request["owner"]
+    before = owner(request)
+    if before is not None and before.get("id") == mine["id"]:
+        return {"now": before, "before": before}  # also of a file system that is read-only now
     fresh = "%s.%d" % (path, os.getpid())  # noqa: UP031  short to start
-    with open(fresh, "w", encoding="utf-8") as stream:
-        json.dump(mine, stream)
-        stream.flush()
-        os.fsync(stream.fileno())
     before = None
     try:
+        with open(fresh, "w", encoding="utf-8") as stream:
+            json.dump(mine, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
         os.link(fresh, path)
     except FileExistsError:
         before = owner(request) or {}
         if before.get("id") != mine["id"] and request["take_over"]:
             os.replace(fresh, path)
+    except OSError as error:
+        return {"error": error.strerror or str(error)}
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(fresh)
     return {"now": owner(request), "before": before}
 

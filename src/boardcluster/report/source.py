@@ -17,6 +17,7 @@ from boardcluster.analysis.cells import (
     summarise,
     untrusted,
 )
+from boardcluster.analysis.fingerprints import same_setup
 from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
 from boardcluster.report import words
 from boardcluster.report.tables import Display, Getter, Getters
@@ -55,7 +56,7 @@ class Source:
     tainted: bool
     """Whether tainted runs count."""
     fingerprints: tuple[Fingerprint, ...]
-    """The different setups, in the order of their first run."""
+    """The different setups, each as its first run had it, in the order of these."""
     methods: tuple[str, ...]
     """The different ways of verification, in the order of their first use."""
     pages: Mapping[tuple[str, int], str]
@@ -81,9 +82,7 @@ class Source:
             cells=summarise(workloads, tainted=tainted),
             untrusted=untrusted(workloads, tainted=tainted),
             tainted=tainted,
-            fingerprints=tuple(
-                dict.fromkeys(item.attempt.fingerprint for item in ordered if item.attempt)
-            ),
+            fingerprints=_setups(item.attempt.fingerprint for item in ordered if item.attempt),
             methods=tuple(dict.fromkeys(proof.method for proof in proofs if proof is not None)),
             pages=pages or {},
         )
@@ -125,7 +124,8 @@ class Source:
 
     def setup_letter(self, fingerprint: Fingerprint) -> str:
         """The letter under which the report lists a fingerprint."""
-        return letter(self.fingerprints.index(fingerprint))
+        setups = [same_setup(found) for found in self.fingerprints]
+        return letter(setups.index(same_setup(fingerprint)))
 
 
 def _is_own_program(result: Result, campaigns: Mapping[str, Campaign]) -> bool:
@@ -253,3 +253,11 @@ def workload_anchor(workload: str) -> str:
         return f"workload-{plain}"
     digest = hashlib.sha256(workload.encode(errors="surrogateescape")).hexdigest()
     return f"workload-{plain}-{digest[:6]}".replace("--", "-")
+
+
+def _setups(found: Iterable[Fingerprint]) -> tuple[Fingerprint, ...]:
+    """Return the first fingerprint of each setup."""
+    first: dict[object, Fingerprint] = {}
+    for each in found:
+        first.setdefault(same_setup(each), each)
+    return tuple(first.values())

@@ -313,6 +313,7 @@ def make_ready(
         changes += archives.planned() if archives else []
         return Ready(facts=facts, java="", changes=tuple(changes))
 
+    _say_closed(planned, progress)
     nodes.use_claims()
     change = partial(provision, remotes, deep=deep, said=lambda words: progress(words, 0, 0))
     changes = change({name: wanted[name] for name, rows in planned.items() if rows})
@@ -336,6 +337,17 @@ def make_ready(
         archived=layout.archived,
         archive_folders=archives.folders if archives else (),
     )
+
+
+def _say_closed(planned: Mapping[str, Sequence[Change]], progress: Progress) -> None:
+    """Say what the firewall will close, before it does: of boards with the same words once."""
+    closed: dict[str, list[str]] = {}
+    for name, rows in planned.items():
+        for row in rows:
+            if row.words.startswith("loads the firewall"):
+                closed.setdefault(row.words, []).append(name)
+    for words, names in closed.items():
+        progress(f"{', '.join(names)}: {words}", 0, 0)
 
 
 def _archives(

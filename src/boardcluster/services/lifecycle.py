@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.state import IDENTITY_VARIABLE, Daemon
 from boardcluster.errors import (
     AddressError,
@@ -259,6 +260,7 @@ def wait_healthy(
     remotes: Mapping[str, Remote],
     daemons: list[Daemon],
     *,
+    home: Path,
     patience_seconds: float,
     seen: Callable[[Health], None],
     leaving: Callable[[str], object] | None = None,
@@ -269,6 +271,7 @@ def wait_healthy(
         layout: the cluster.
         remotes: its nodes.
         daemons: what was started.
+        home: its state folder, for what a message proposes.
         patience_seconds: a start that stands still for so long is given up.
         seen: told of the cluster's health.
         leaving: told which files are lost before a safe mode is left that would never end; None
@@ -295,14 +298,15 @@ def wait_healthy(
         return found.is_good(workers) and found.history
 
     def failed() -> None:
+        still_seconds = watch.still_seconds  # before a look at processes, which takes its time
         if next(turns) % _LOOK_AT_PROCESSES_EVERY == 0:
             _raise_if_dead(remotes, daemons)
         full = last[0].live_datanodes == workers and last[0].safe_mode
         if full and watch.safe_mode_seconds >= SAFE_MODE_SECONDS * layout.dilation:
-            _give_files_up(layout, master, watch.safe_mode, leaving)
-        if watch.still_seconds >= patience_seconds:
+            _give_files_up(layout, master, watch.safe_mode, leaving, home=home)
+        if still_seconds >= patience_seconds:
             still = f"nothing has happened for {patience_seconds:g} s"
-            raise _unhealthy(last[0], workers, still, watch.safe_mode)
+            raise _unhealthy(layout, last[0], still, watch.safe_mode)
 
     state = wait_until(
         look,
@@ -314,23 +318,29 @@ def wait_healthy(
     if not ready(state):
         _raise_if_dead(remotes, daemons)
         late = f"not after {_START_SECONDS_MOST * layout.dilation:g} s"
-        raise _unhealthy(state, workers, late, watch.safe_mode)
+        raise _unhealthy(layout, state, late, watch.safe_mode)
 
 
-def _unhealthy(state: Health, workers: int, late: str, said: str) -> DaemonError:
+def _unhealthy(layout: Layout, state: Health, late: str, said: str) -> DaemonError:
     """Say how far a start came."""
+    workers, master = len(layout.spec.workers), layout.spec.master
     why = f" ({said})" if state.safe_mode and said else ""
     return DaemonError(
         f"the cluster is not healthy, {late}: {state.live_datanodes} of {workers} "
         f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
         f"safe mode {'on' if state.safe_mode else 'off'}{why}, history servers "
         f"{'answer' if state.history else 'do not answer'}",
-        hint="see the logs under the cluster's folder, nodes/*/logs",
+        hint=f"see the daemons' logs, on {master.name} in {layout.folder(master, 'logs')}",
     )
 
 
 def _give_files_up(
-    layout: Layout, master: Remote, said: str, leaving: Callable[[str], object] | None
+    layout: Layout,
+    master: Remote,
+    said: str,
+    leaving: Callable[[str], object] | None,
+    *,
+    home: Path,
 ) -> None:
     """Leave a safe mode that all DataNodes together cannot end, or say what it would cost.
 
@@ -348,7 +358,8 @@ def _give_files_up(
             f"HDFS stays in safe mode, because every DataNode has reported and {lost.words}. The "
             f"NameNode says: {said}",
             hint="bring back the disk that holds them; or give these files up with `boardcluster "
-            "up --leave-safe-mode`; or start with an empty HDFS: `boardcluster down --wipe`",
+            f"up --home {home} --leave-safe-mode`; or start with an empty HDFS: `boardcluster down "
+            f"--home {home} --wipe`",
         )
     leaving(f"leaving safe mode: {lost.words}")
     end_safe_mode(layout, master, lost)
@@ -361,9 +372,16 @@ def ended(remote: Remote, daemons: Sequence[Daemon]) -> list[Daemon]:
 
 
 def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[Daemon]) -> None:
-    for name in {daemon.node for daemon in daemons}:
-        for dead in ended(remotes[name], [daemon for daemon in daemons if daemon.node == name]):
-            raise _died(remotes[name], dead)
+    by_node: dict[str, list[Daemon]] = {}
+    for daemon in daemons:
+        by_node.setdefault(daemon.node, []).append(daemon)
+    found, errors = each_node(
+        by_node, lambda name: ended(remotes[name], by_node[name]), at_once=ASKED_AT_ONCE
+    )
+    raise_first(errors)
+    for name, dead in found.items():
+        for daemon in dead:
+            raise _died(remotes[name], daemon)
 
 
 def _died(remote: Remote, daemon: Daemon) -> DaemonError:
@@ -374,7 +392,10 @@ def _died(remote: Remote, daemon: Daemon) -> DaemonError:
     hint = f"see {daemon.log}"
     if crash := crash_words(text.splitlines()):
         return JvmCrashError(f"the JVM of {where} crashed while starting: {crash}", hint=hint)
-    if bound := "java.net.BindException" in text:
+    bound = [line for line in text.splitlines() if "java.net.BindException" in line]
+    if bound and "Cannot assign requested address" in bound[-1]:
+        hint = f"{daemon.node} no longer has the address that cluster.toml says; {hint}"
+    elif bound:
         ports = next(ports_of(kind) for kind in DAEMONS if kind.name == daemon.name)
         hint = f"a port of {where} is taken ({', '.join(map(str, ports))}); {hint}"
     # Logs go on from start to start, so only the last words are of this one.

@@ -632,7 +632,13 @@ def _bring_up(
         started=started,
     )
     lifecycle.wait_healthy(
-        layout, remotes, daemons, patience_seconds=_PATIENCE_SECONDS, seen=seen, leaving=leaving
+        layout,
+        remotes,
+        daemons,
+        home=home,
+        patience_seconds=_PATIENCE_SECONDS,
+        seen=seen,
+        leaving=leaving,
     )
     limiter = nodes.limiter(spec, state)
     if limiter is not None:

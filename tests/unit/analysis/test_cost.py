@@ -376,10 +376,24 @@ def test_twins_of_the_same_boards_are_one_row_whatever_their_number() -> None:
     assert len(rows[0].remarks) == 1
 
 
-@pytest.mark.parametrize("dilation", [1.0, 2.0])
-def test_a_node_slowed_down_otherwise_does_not_count(dilation: float) -> None:
+@pytest.mark.parametrize(("dilation", "counts"), [(1.0, False), (2.0, True), (4.0, True)])
+def test_a_node_without_limits_does_not_count_and_one_of_another_dilation_does(
+    dilation: float, counts: bool
+) -> None:
     row = costs({4: 46.0}, twin_run(12.4, dilation), setup=TWIN, dilation=4.0)
-    assert row.single_seconds is None
+    assert (row.single_seconds is not None) is counts
+
+
+def test_numbers_of_workers_are_one_row_though_the_dilation_follows_from_them() -> None:
+    results = [
+        result(
+            seconds, workers=workers, setup=replace(TWIN, twin=f"{workers} x rpi5"), dilation=slow
+        )
+        for workers, seconds, slow in ((1, 60.0, 2.6), (2, 38.0, 3.9), (4, 22.0, 6.5))
+    ]
+    (row,) = cost(summarise(results), [twin_run(30.0 * 6.5, 6.5)])
+    assert [point.workers for point in row.points] == [1, 2, 4]
+    assert row.single_seconds == pytest.approx(30.0)
 
 
 def test_a_twin_does_not_count_for_nodes_without_limits() -> None:

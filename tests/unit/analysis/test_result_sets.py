@@ -10,7 +10,7 @@ from tests.builders import make_energy, make_fingerprint
 from tests.unit.cli.test_results import result
 
 from boardcluster.analysis.cells import summarise
-from boardcluster.analysis.inference import compare_values
+from boardcluster.analysis.inference import EffectVerdict, compare_values
 from boardcluster.analysis.result_sets import (
     DURATION,
     ENERGY,
@@ -24,7 +24,7 @@ from boardcluster.analysis.result_sets import (
     nearest_points,
     own_result_set,
 )
-from boardcluster.records import Engine
+from boardcluster.records import Disturbance, Engine, Fingerprint
 
 SLOW = (40.0, 41.0, 42.0)
 FAST = (20.0, 20.5, 21.0)
@@ -177,6 +177,61 @@ def test_what_every_run_has_is_compared_too() -> None:
     power = next(point for point in cells(100.0).points if point.quantity == POWER)
     assert power.values == tuple(100.0 / seconds for seconds in FAST)
     assert ENERGY not in {point.quantity for point in cells(None).points}
+
+
+def test_rates_are_adjusted_for_what_makes_them_smaller_and_power_for_nothing() -> None:
+    """One side loses 8 to 13 % of its time to others; undisturbed, both sides are as fast."""
+
+    def cells(name: str, shares: tuple[float, ...]) -> ResultSet:
+        rows = []
+        for place, share in enumerate(shares):
+            seconds = 100 / (1 - share) * (1 + 0.002 * (place % 3))
+            row = result(
+                place,
+                seconds,
+                campaign_id=name,
+                repetition=place + 1,
+                figures={"bytes_per_second": 1e10 / seconds},
+            )
+            assert row.measurement is not None
+            steal = Disturbance(cause="steal", node="host", share=share, adjustable=True)
+            measurement = replace(
+                row.measurement, disturbances=(steal,) if share else (), intermediate_bytes=7
+            )
+            rows.append(replace(row, measurement=measurement))
+        return own_result_set(name, name, summarise(rows))
+
+    shares = tuple(0.08 + 0.005 * (place % 11) for place in range(20))
+    found = compare_result_sets(cells("a", shares), cells("b", (0.0,) * 20))
+    by_quantity = {match.first.quantity: match.ratio for match in found.matches}
+    for quantity in (DURATION, "bytes_per_second"):
+        ratio = by_quantity[quantity]
+        assert ratio is not None
+        assert ratio.value == pytest.approx(1.0, abs=0.01), quantity
+        assert ratio.verdict is EffectVerdict.NOT_WORTHWHILE
+    written = by_quantity[INTERMEDIATE]
+    assert written is not None
+    assert written.value == written.unadjusted == pytest.approx(1.0)
+
+
+def test_emulated_boards_of_two_dilations_are_not_compared_with_each_other() -> None:
+    def setup(quota: str, dilation: str) -> Fingerprint:
+        given = f"worker1: {quota} cores of this machine as 4 of the board, link 117 Mbit/s"
+        return make_fingerprint(limits=f"{given}; of a board with 4 cores{dilation}")
+
+    def cells(profile: str, first: str, second: str) -> ResultSet:
+        setups = [setup(first, "")] * 2 + [setup(second, ", dilation 20")] * 2
+        rows = []
+        for place, (seconds, own) in enumerate(
+            zip((100.0, 101.0, 115.0, 116.0), setups, strict=True)
+        ):
+            row = result(place, seconds, profile=profile, repetition=place + 1, campaign_id=profile)
+            assert row.attempt is not None
+            rows.append(replace(row, attempt=replace(row.attempt, fingerprint=own)))
+        return own_result_set(profile, profile, summarise(rows))
+
+    found = compare_result_sets(cells("p", "0.4123", "0.1"), cells("q", "0.4151", "0.11"))
+    assert len([row for row in found.matches if row.first.quantity == DURATION]) == 2
 
 
 def test_a_published_number_has_no_interval_and_gets_none() -> None:

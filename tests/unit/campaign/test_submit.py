@@ -373,11 +373,14 @@ def test_a_secret_of_a_killed_driver_is_cleared_though_its_attempt_is_marked(des
     desk.master.files[f"{desk.scratch}/secrets/T"] = b"of mine alone"
     folder = desk.scratch.rpartition("/scratch")[0]
     desk.master.files[f"{folder}/tmp/lent-1f/flights.csv"] = b"a copy of 50 GB"
+    desk.master.files[f"{folder}/galera/data/sbtest1.ibd"] = b"tables of 12 GB"
     desk.world.lost.add("worker1")
     said: list[str] = []
 
     recover(desk.store, LineProgress(said.append), desk.live)
 
+    mark = f"BOARDCLUSTER_PROBING={desk.live.state.identity}"
+    assert ("master", mark) in desk.world.ended, "a probe's load would share the cores with runs"
     assert desk.master.files == {}
     (words,) = said
     assert words.startswith("worker1: what a submission left")

@@ -20,6 +20,7 @@ from boardcluster.queries.names import TableName
 from boardcluster.queries.tables import StoredTables
 from boardcluster.records import (
     AttemptState,
+    Disturbance,
     EnergyMethod,
     Engine,
     ProbeFigure,
@@ -62,6 +63,24 @@ def read_back(home: Path, to: str, path: Path, what: str = "runs") -> list[dict[
 
     found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
     return found
+
+
+@pytest.mark.parametrize("to", ["csv", "json", "parquet"])
+def test_what_disturbed_a_run_is_exported(tmp_path: Path, to: str) -> None:
+    steal = Disturbance(cause="steal", node="host", share=0.1, adjustable=True)
+    folder = tmp_path / "boards"
+    stock(folder, "20260801-1", SECONDS, measured={"disturbances": (steal,)})
+    path = tmp_path / f"runs.{to}"
+    done = export(folder, "--format", to, "-o", str(path))
+    assert done.exit_code == 0, done.output
+    if to == "csv":
+        rows: list[dict[str, Any]] = list(read_csv(path.read_text()))
+    else:
+        rows = read_back(folder, to, path)
+    found = rows[0]["disturbances"]
+    assert (json.loads(found) if isinstance(found, str) else found) == [
+        {"cause": "steal", "node": "host", "share": 0.1, "adjustable": True}
+    ]
 
 
 def test_every_run_is_there_whatever_became_of_it(home: Path) -> None:

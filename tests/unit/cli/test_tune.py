@@ -583,6 +583,9 @@ def test_the_report_shows_it_and_leaves_the_search_out_of_the_rest(
     cells = bc.open(home=tuned.home).results().cells().rows()
     assert len(cells) == 2, "the best and the base, as the pairs measured them"
     assert {row["runs"] for row in cells} == {shown["proof"]["pairs"]}
+    listed = tuned.json("results")
+    assert len(listed["cells"]) == 2
+    assert len(listed["results"]) > 2 * shown["proof"]["pairs"], "all runs are listed"
     asked = bc.open(home=tuned.home).results(campaign=search).cells().rows()
     assert len(asked) > 2
 

@@ -1,6 +1,7 @@
 """Boards as nodes: what is recorded of them, and what it means that one does not answer."""
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -309,7 +310,7 @@ def test_of_two_drivers_the_second_touches_nothing_though_nothing_runs(
 
     assert "another driver: master, worker1, worker2: " in caught.value.message
     assert f":{disks.parent / 'one'} (since " in caught.value.message
-    assert "up --take-over" in caught.value.hint
+    assert f"`boardcluster up --home {disks.parent / 'two'} --take-over`" in caught.value.hint
     assert asked(two) == set()
     for rows in (spec.nodes, two.new_state(spec, identity="1").nodes):
         with pytest.raises(LockedError):
@@ -334,6 +335,31 @@ def test_who_gets_only_some_boards_keeps_none(spec: ClusterSpec, disks: Path) ->
         driver("two", disks).check(spec)
 
     assert [path.name for path in disks.iterdir()] == ["worker2.json"]
+
+
+def test_a_claim_of_ones_own_is_one_on_a_card_that_is_read_only_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = {"path": str(tmp_path / "claim"), "owner": {"id": "me"}, "take_over": False}
+    assert node_agent.claim(request) == {"now": {"id": "me"}, "before": None}
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(node_agent.os, "link", refuse)
+    assert node_agent.claim(request)["before"] == {"id": "me"}
+    other = {**request, "path": str(tmp_path / "other")}
+    assert node_agent.claim(other) == {"error": "Read-only file system"}
+    assert [path.name for path in tmp_path.iterdir()] == ["claim"]
+
+
+def test_a_card_that_cannot_be_written_is_named_with_what_to_do(
+    spec: ClusterSpec, disks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(node_agent.VERBS, "claim", lambda _: {"error": "Read-only file system"})
+    with pytest.raises(HostError, match=f"{CLAIM_FILE} cannot be written: Read-only") as caught:
+        driver("one", disks).check(spec)
+    assert "doctor" in caught.value.hint
 
 
 def test_of_many_who_claim_at_once_one_wins(disks: Path) -> None:
@@ -552,7 +578,7 @@ def test_what_does_not_end_is_said_after_all_boards_were_asked(
     assert caught.value.hint == (
         f"on worker1: sudo pkill -KILL -u {SERVICE_USER}; turn master on, or repair the network; "
         "then run the command again, or continue without: "
-        "`boardcluster down --without master --without worker1`"
+        f"`boardcluster down --home {desk._home} --without master --without worker1`"
     )
     assert len(desk.requests("worker2")) == 1
 

@@ -218,6 +218,21 @@ def test_different_setups_are_listed_and_lettered(
     assert report.partly_emulated
 
 
+def test_two_starts_of_the_same_emulated_boards_are_one_setup(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    def start(quota: float) -> Fingerprint:
+        given = f"worker1: {quota} cores of this machine as 4 of the board, link 117 Mbit/s"
+        return replace(fingerprint, limits=f"{given}; of a board with 4 cores, link 943 Mbit/s")
+
+    runs = [make(place, Engine.SPARK, 24.4, setup=start(0.4 + place / 100)) for place in (6, 7, 8)]
+    report = build_report(runs, [campaign], cluster=None)
+    setup = _setup(report)
+    assert setup is not None
+    assert len(setup.columns) == 2
+    assert not any("(differs)" in str(row[0]) for row in setup.rows)
+
+
 def test_every_field_of_a_fingerprint_changes_what_the_report_says(
     demo: list[Result], campaign: Campaign, fingerprint: Fingerprint
 ) -> None:

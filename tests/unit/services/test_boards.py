@@ -230,6 +230,25 @@ def test_boards_on_which_nothing_differs_are_not_changed(
     assert load_facts(tmp_path) == ready.facts
 
 
+def test_what_the_firewall_closes_is_said_before_it_does(
+    desk: Desk, spec: ClusterSpec, layout: Layout, tmp_path: Path
+) -> None:
+    words = "loads the firewall: others reach SSH only; it closes 53/udp (dnsmasq) to others"
+    for name in ("worker1", "worker2"):
+        rows = ("installs rsync", words)
+        desk.planned[name] = [Change(node=name, words=row) for row in rows]
+    said: list[str] = []
+
+    def progress(what: str, *_: int) -> None:
+        said.append(what)
+        if what.endswith(words):
+            assert not desk.provisioned
+            assert "provision worker1, worker2" not in desk.done
+
+    make_ready(tmp_path, spec, layout, progress=progress)
+    assert said.count(f"worker1, worker2: {words}") == 1
+
+
 def test_what_was_changed_is_looked_at_again(desk: Desk, prepare: Prepare, tmp_path: Path) -> None:
     desk.planned["worker1"] = [Change(node="worker1", words="installs openjdk-17-jre-headless")]
     bare, after = facts_of(PI_5, javas=()), facts_of(PI_5)

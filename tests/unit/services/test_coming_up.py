@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from boardcluster.services.daemons import safe_mode_command
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 
+HOME = Path("/homes/pis")
 SAFE_WORDS = "Safe mode is ON. The reported blocks 3 needs additional 2 blocks"
 FSCK = (
     "Connecting to namenode\n......\n/boardcluster/input/x/part-0: MISSING 1 blocks of total size "
@@ -167,11 +169,16 @@ def test_a_safe_mode_that_would_never_end_names_the_files_and_the_ways_out(
 ) -> None:
     with pytest.raises(DaemonError, match="1 files lack blocks: /mine") as caught:
         lifecycle.wait_healthy(
-            layout, {"master": FakeRemote()}, [], patience_seconds=9, seen=lambda _: None
+            layout,
+            {"master": FakeRemote()},
+            [],
+            home=HOME,
+            patience_seconds=9,
+            seen=lambda _: None,
         )
     assert SAFE_WORDS in caught.value.message
-    assert "--leave-safe-mode" in caught.value.hint
-    assert "--wipe" in caught.value.hint
+    assert "`boardcluster up --home /homes/pis --leave-safe-mode`" in caught.value.hint
+    assert "`boardcluster down --home /homes/pis --wipe`" in caught.value.hint
 
 
 def test_a_safe_mode_is_left_where_that_was_asked_for(
@@ -188,6 +195,7 @@ def test_a_safe_mode_is_left_where_that_was_asked_for(
         layout,
         {"master": FakeRemote()},
         [],
+        home=HOME,
         patience_seconds=9,
         seen=lambda _: None,
         leaving=told.append,

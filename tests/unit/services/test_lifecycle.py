@@ -387,6 +387,7 @@ def wait(
         layout,
         remotes,
         started(layout, remotes),
+        home=Path("/homes/pis"),
         patience_seconds=timeout_seconds,
         seen=seen.append,
     )

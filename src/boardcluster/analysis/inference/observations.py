@@ -37,7 +37,8 @@ class RunValue:
     variant: str = ""
     """What the cluster was started with: another one is another start, whatever its number."""
     disturbed: Mapping[str, float] = field(default_factory=dict)
-    """At most this share of the value is explained by each adjustable cause, 0 to 1."""
+    """At most this share of the value is explained by each adjustable cause, 0 to 1; below 0 where
+    it made the value smaller, as a rate."""
 
     @property
     def started(self) -> Start:

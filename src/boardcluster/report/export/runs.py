@@ -40,6 +40,14 @@ __all__ = ["EMULATED", "IDENTITY", "POWER", "RUNS", "TWIN", "Run", "power_frame"
 
 EMULATED = ("emulated", "whether nodes are namespaces on one machine, not boards")
 TWIN = ("twin", "that nodes are emulated boards, with the dilation; else empty")
+
+
+def _disturbances(run: Run) -> list[dict[str, object]] | None:
+    """What disturbed a run, as plain rows."""
+    found = run.result.measurement
+    return None if found is None else [dataclasses.asdict(each) for each in found.disturbances]
+
+
 _LEVEL = "level of the EE HPC WG methodology; 0 is none"
 
 
@@ -198,7 +206,7 @@ _BEFORE = (
     text("energy_reason", "why there is no sum; may be empty", "found.energy.reason"),
 )
 _AFTER = (
-    objects("disturbances", "what disturbed it, and how much", "found.disturbances", list),
+    objects("disturbances", "what disturbed it, and how much", _disturbances, list),
     number("tolerated_share", "above which it is tainted", "found.tolerated_share"),
     objects("clock_hertz", "by node, the clock under load", "found.clock_hertz", dict),
     objects("counters", "the engine's own counters, group/name", "found.counters", dict),

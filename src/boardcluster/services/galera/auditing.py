@@ -9,8 +9,11 @@ that runs on a node.
 import json
 import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
 
-__all__ = ["ask", "audit", "ranges"]
+__all__ = ["ask", "audit", "ranges", "stream"]
 
 COUNTERS = ("Com_select", "wsrep_cluster_size", "wsrep_cluster_status", "wsrep_cluster_state_uuid",
             "wsrep_last_committed", "wsrep_local_state_comment")  # fmt: skip
@@ -39,7 +42,28 @@ def ask(base: list[str], question: str) -> list[list[str]]:
     return [line.split("\t") for line in done.stdout.splitlines()]
 
 
-def ranges(rows: list[list[str]]) -> dict[str, list[list[int]]]:
+def stream(base: list[str], question: str) -> Iterator[list[str]]:
+    """Yield the rows of an answer that may be larger than memory, as they come."""
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(
+            base, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
+        )
+        late = threading.Timer(PATIENCE_SECONDS, process.kill)
+        late.start()
+        try:
+            with process, process.stdin or said as asking, process.stdout or said as rows:
+                asking.write(question)
+                asking.close()
+                for line in rows:
+                    yield line.rstrip("\n").split("\t")
+        finally:
+            late.cancel()
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"{base[-2]}: {said.read().strip()}")
+
+
+def ranges(rows: Iterable[list[str]]) -> dict[str, list[list[int]]]:
     """Return rows of (phase, thread, number), in order, as ranges without gaps by phase:thread."""
     found: dict[str, list[list[int]]] = {}
     for phase, thread, text in rows:
@@ -60,11 +84,10 @@ def audit(base: list[str], tables: int) -> dict[str, object]:
     first = f"{wait}START TRANSACTION; COMMIT; "
     counters = ask(base, f"{first}SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
     sums = [ask(base, wait + SUMS.format(number=number))[0] for number in range(1, tables + 1)]
-    ledger = ask(base, wait + LEDGER)
     return {
         "counters": {row[0]: row[1] for row in counters},
         "tables": sums,
-        "ledger": ranges(ledger),
+        "ledger": ranges(stream(base, wait + LEDGER)),
     }
 
 

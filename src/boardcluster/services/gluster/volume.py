@@ -56,6 +56,7 @@ from boardcluster.units import format_bytes
 from boardcluster.waiting import wait_until
 
 __all__ = [
+    "PING_SECONDS_MOST",
     "SERVER_VARIABLE",
     "VOLUME_VARIABLE",
     "VolumeRequest",
@@ -74,6 +75,9 @@ VOLUME_VARIABLE = "BOARDCLUSTER_GLUSTER"
 
 SERVER_VARIABLE = "BOARDCLUSTER_GLUSTER_SERVER"
 """Carried by the daemons and bricks among them, with the same value."""
+
+PING_SECONDS_MOST = 1013
+"""The largest ``network.ping-timeout`` that GlusterFS takes."""
 
 _START_SECONDS = 30.0
 _COMMAND_SECONDS = 60.0
@@ -429,7 +433,8 @@ class _Volume:
         # `force`: bricks may be on the disk that holds the system, as on most boards.
         self._ask("volume", "create", VOLUME, "replica", copies, *bricks, "force")
         members = ",".join(self._address(node) for node in self._live.spec.nodes)
-        ping = str(round(self._request.ping_seconds * self._layout.dilation))
+        seconds = round(self._request.ping_seconds * self._layout.dilation)
+        ping = str(min(PING_SECONDS_MOST, seconds))
         options = ("auth.allow", members, "network.ping-timeout", ping)
         self._ask("volume", "set", VOLUME, *options)
         self._ask("volume", "start", VOLUME)

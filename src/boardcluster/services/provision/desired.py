@@ -43,7 +43,9 @@ JAVA_LINK = f"{INSTALLED_FOLDER}/java"
 ARCHIVES_WORK = f"{INSTALLED_FOLDER}/.archives"
 """Folder of class-data archives while they are made; nobody else's even if the folder above is."""
 
-_ALWAYS = ("python3", "rsync")
+_ALWAYS = ("python3", "rsync", "sudo")
+"""Debian leaves sudo out where root has a password; who logs in as root needs it for the rest."""
+
 _TIME_PACKAGES = ("systemd-timesyncd", "chrony", "ntpsec", "openntpd", "ntp")
 _TIME_SERVICES = ("chrony", "ntpsec", "openntpd", "ntp", "systemd-timesyncd")
 _JAVA_FEATURES = (17, 21)

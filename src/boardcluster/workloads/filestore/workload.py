@@ -17,6 +17,7 @@ from boardcluster.services.gluster.config import (
     client_of,
 )
 from boardcluster.services.gluster.volume import (
+    PING_SECONDS_MOST,
     SERVER_VARIABLE,
     VOLUME_VARIABLE,
     VolumeRequest,
@@ -103,7 +104,7 @@ class _FileStore(Workload):
             "(network.ping-timeout)",
             default=42,
             least=1,
-            most=1013,
+            most=PING_SECONDS_MOST,
         ),
         "down_seconds": number_parameter(
             "seconds that a fault lasts", default=4, least=1, most=600
@@ -191,7 +192,10 @@ class _FileStore(Workload):
                 file_bytes=int(spec.parameters["file_bytes"]),
                 bricks=made.bricks,
                 fault=spec.fault,
-                ping_seconds=int(spec.parameters["ping_seconds"]) * context.live.layout.dilation,
+                ping_seconds=min(
+                    PING_SECONDS_MOST,
+                    int(spec.parameters["ping_seconds"]) * context.live.layout.dilation,
+                ),
                 blocks={each.name: start_of(outcomes[each.name].results[_FIO]) for each in PASSES},
                 trees={name: start_of(outcomes[name].results[_TREE]) for name in TREE_PASSES},
                 audits={

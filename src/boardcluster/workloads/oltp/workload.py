@@ -60,6 +60,12 @@ _PACKAGE = "boardcluster.services.galera"
 _FARM = "boardcluster.services.http"
 _ASKED = r"Questions (\d+)"
 """Where ``checking.py`` says how many statements a server has had."""
+_STATEMENTS_OF_A_TABLE = 9
+"""That sysbench prepares for each table in each thread (oltp_common.lua), with two for all."""
+
+_STATEMENTS_MOST = 16_382
+"""MariaDB's max_prepared_stmt_count."""
+
 _ROW_BYTES = 280
 _TABLE_BYTES = 8 << 20
 """A row of sysbench with its index, and the room that MariaDB keeps free in each table: two tables
@@ -167,6 +173,16 @@ class _Oltp(Workload):
                 f"parts them into {half} and {half}, neither side has the majority, and both stop "
                 "(split brain)",
                 hint=f"set workers = {spec.workers - 1} or {spec.workers + 1} in the campaign",
+            )
+
+        asked = _asked(spec)
+        serving = spec.workers - (spec.fault is not PlannedFault.NONE)
+        statements = -(-asked.threads // serving) * (_STATEMENTS_OF_A_TABLE * asked.tables + 2)
+        if statements > _STATEMENTS_MOST:
+            raise UsageError(
+                f"{asked.threads} threads on {serving} servers prepare {statements:,} statements "
+                f"for {asked.tables} tables on each; MariaDB holds {_STATEMENTS_MOST:,}",
+                hint="set fewer oltp.tables or oltp.threads",
             )
 
     def need(self, spec: JobSpec) -> Need:

@@ -143,6 +143,19 @@ def test_what_sysbench_died_of_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "result.json").exists()
 
 
+def test_a_ledger_is_read_row_by_row_and_an_error_is_told(tmp_path: Path) -> None:
+    client = tmp_path / "client"
+    client.write_text("#!/bin/sh\ncat >/dev/null\nprintf '1\\t0\\t1\\n1\\t0\\t2\\n'\n")
+    client.chmod(0o755)
+    assert list(auditing.stream([str(client), "host", "db"], "?")) == [
+        ["1", "0", "1"],
+        ["1", "0", "2"],
+    ]
+    client.write_text("#!/bin/sh\ncat >/dev/null\necho it is gone >&2\nexit 3\n")
+    with pytest.raises(SystemExit, match="host: it is gone"):
+        list(auditing.stream([str(client), "host", "db"], "?"))
+
+
 def test_numbers_in_order_become_ranges() -> None:
     rows = [["1", "0", "1"], ["1", "0", "2"], ["1", "0", "4"], ["1", "3", "1"]]
     assert auditing.ranges(rows) == {"1:0": [[1, 2], [4, 4]], "1:3": [[1, 1]]}
@@ -241,6 +254,7 @@ def test_a_server_waits_before_it_is_asked_what_it_counts(monkeypatch: pytest.Mo
         return [["1", "1", "1"]]
 
     monkeypatch.setattr(auditing, "ask", ask)
+    monkeypatch.setattr(auditing, "stream", ask)
     auditing.audit([], 1)
 
     waits = "SET SESSION wsrep_sync_wait = 1; START TRANSACTION; COMMIT; SHOW GLOBAL STATUS"

@@ -64,7 +64,7 @@ def test_a_closed_board_gets_its_firewall_before_anything_can_listen(spec: Clust
         "/etc/systemd/system/boardcluster-datanode.service",
     ]
     assert only(Packages, found).wanted == (
-        *(("python3",), ("rsync",), ("nftables",), ("hpcc",)),
+        *(("python3",), ("rsync",), ("sudo",), ("nftables",), ("hpcc",)),
         ("openjdk-17-jre-headless", "openjdk-21-jre-headless"),
         ("systemd-timesyncd", "chrony", "ntpsec", "openntpd", "ntp"),
     )

@@ -1,6 +1,7 @@
 """Each kind of resource where it does not go smoothly."""
 
 import os
+import shutil
 import subprocess
 import sys
 import uuid
@@ -305,6 +306,27 @@ def test_a_folder_that_was_there_is_given_back_without_what_is_ours(board: Board
     board.words("uninstall", keep_data=False)
     assert sorted(path.name for path in place.iterdir()) == ["data-old", "photos"]
     assert place.stat().st_mode & 0o777 == 0o711
+
+
+def test_a_folder_whose_disk_is_not_mounted_is_not_made_on_the_card(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `nofail` a board starts without its SSD; an empty HDFS would begin on the card."""
+    wanted = Folder(path="/mnt/nvme/boardcluster", owner=ME, mode=0o750, own=("data",))
+    monkeypatch.setattr(FolderKind, "is_on_another_disk", lambda _: True)
+    assert board.words("apply", [wanted])
+    shutil.rmtree(board.root / "mnt/nvme")
+    monkeypatch.setattr(FolderKind, "is_on_another_disk", lambda _: False)
+    said = board.error("apply", [wanted])
+    assert "/mnt/nvme/boardcluster was on a disk of its own, which is not mounted now" in said
+    assert not (board.root / "mnt/nvme").exists()
+
+
+def test_a_folder_of_the_card_is_made_again(board: Board) -> None:
+    wanted = Folder(path="/var/lib/of-ours", owner=ME, mode=0o750, own=("data",))
+    assert board.words("apply", [wanted])
+    shutil.rmtree(board.root / "var/lib/of-ours")
+    assert board.words("apply", [wanted]) == ["creates /var/lib/of-ours for root"]
 
 
 def test_a_link_in_place_of_a_folder_gives_nothing_away(board: Board) -> None:

@@ -165,3 +165,24 @@ def test_a_table_needs_its_room_on_every_worker() -> None:
 def test_other_modes_are_refused() -> None:
     with pytest.raises(UsageError, match="allowed: read_only, read_write or write_only"):
         case(mode="delete")
+
+
+@pytest.mark.parametrize(
+    ("given", "fault", "fits"),
+    [
+        ({"tables": "300", "threads": "16"}, PlannedFault.NONE, True),
+        ({"tables": "304", "threads": "16"}, PlannedFault.NONE, False),
+        ({"tables": "1000", "threads": "3"}, PlannedFault.NONE, True),
+        ({"threads": "900"}, PlannedFault.NONE, True),
+        ({"threads": "900"}, PlannedFault.KILL, False),
+    ],
+)
+def test_more_statements_than_a_server_holds_are_refused(
+    given: dict[str, str], fault: PlannedFault, fits: bool
+) -> None:
+    spec = case(fault, **given)
+    if fits:
+        WORKLOAD.check(spec)
+    else:
+        with pytest.raises(UsageError, match=r"statements for .*; MariaDB holds 16,382"):
+            WORKLOAD.check(spec)

@@ -22,7 +22,13 @@ from typing import Any
 from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.owner import CLAIM_FILE, Owner, home_owner, known_owner
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
-from boardcluster.errors import BoardclusterError, ClusterError, LockedError, UnreachableError
+from boardcluster.errors import (
+    BoardclusterError,
+    ClusterError,
+    HostError,
+    LockedError,
+    UnreachableError,
+)
 from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import run_program
@@ -212,6 +218,11 @@ class BoardNodes:
         """Claim one board; one that nobody claimed must be idle."""
         admin = self.admin(node)
         answer: dict[str, Any] = rpc(admin, request)
+        if "error" in answer:
+            raise HostError(
+                f"{node.name}: {request['path']} cannot be written: {answer['error']}",
+                hint="free space there, or replace the card; `boardcluster doctor` looks closer",
+            )
         if answer["before"] is not None:
             return answer
         self._new_claims.append(node)  # at once: Ctrl-C may come while others are asked
@@ -253,7 +264,7 @@ class BoardNodes:
         """
         found, errors = self._asked_owners(boards)
         if others := self._others(found):
-            raise _locked(others)
+            raise _locked(others, self._home)
         raise_first(
             {
                 name: error
@@ -284,7 +295,7 @@ class BoardNodes:
 
     def _refuse(self, found: Mapping[str, dict[str, Any] | None]) -> None:
         if others := self._others(found):
-            raise _locked(others)
+            raise _locked(others, self._home)
 
     def _others(self, found: Mapping[str, dict[str, Any] | None]) -> dict[str, Owner]:
         mine = known_owner(self._home)
@@ -364,7 +375,7 @@ class BoardNodes:
             rows, lambda name: self._end_on(name, self.admin_of(rows[name], state))
         )
         if errors:
-            raise _not_ended(errors) from next(iter(errors.values()))
+            raise _not_ended(errors, self._home) from next(iter(errors.values()))
         return sum(ended.values())
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
@@ -383,7 +394,7 @@ def board_nodes(home: Path) -> BoardNodes:
     return BoardNodes(home)
 
 
-def _locked(others: Mapping[str, Owner]) -> LockedError:
+def _locked(others: Mapping[str, Owner], home: Path) -> LockedError:
     """Say whose boards are, and how they can become another's."""
     whose: dict[str, list[str]] = {}
     for name, owner in others.items():
@@ -393,12 +404,12 @@ def _locked(others: Mapping[str, Owner]) -> LockedError:
     return LockedError(
         f"these boards belong to the cluster of another driver: {said}",
         hint="`boardcluster down --wipe` or `uninstall` there releases them; if that driver is "
-        "gone for good, `boardcluster up --take-over` ends what runs on them and makes them yours; "
-        f"`boardcluster down{without}` only forgets them here",
+        f"gone for good, `boardcluster up --home {home} --take-over` ends what runs on them and "
+        f"makes them yours; `boardcluster down --home {home}{without}` only forgets them here",
     )
 
 
-def _not_ended(errors: Mapping[str, BoardclusterError]) -> ClusterError:
+def _not_ended(errors: Mapping[str, BoardclusterError], home: Path) -> ClusterError:
     """Say on which boards something may still run, and what helps each of them."""
     told = {
         name: error.hint
@@ -414,7 +425,7 @@ def _not_ended(errors: Mapping[str, BoardclusterError]) -> ClusterError:
         f"not everything could be ended on {', '.join(errors)}\n"
         + "\n".join(error.message for error in errors.values()),
         hint=f"{'; '.join(mends)}; then run the command again, or continue without: "
-        f"`boardcluster down{without}`",
+        f"`boardcluster down --home {home}{without}`",
     )
 
 

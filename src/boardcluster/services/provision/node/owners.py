@@ -192,10 +192,31 @@ class FolderKind(ResourceKind):
         found = self.look()
         path, owner, mode = self.resource["path"], self.resource["owner"], self.resource["mode"]
         if not found["there"]:
+            self.refuse_missing_disk()
             return f"creates {path} for {owner}"
         if (found["uid"], found["gid"], found["mode"]) != (*(self.owners() or (-1, -1)), mode):
             return f"gives {path} to {owner} with the mode {mode:o}"
         return ""
+
+    def is_on_another_disk(self) -> bool:
+        """Whether it, or what there is above it, is not on the disk of the system."""
+        place = self.path
+        while not os.path.isdir(place):
+            place = os.path.dirname(place)
+        return os.stat(place).st_dev != os.stat(self.node.at("/")).st_dev
+
+    def refuse_missing_disk(self) -> None:
+        """Refuse to make it anew on the card when the disk that it was on is not mounted.
+
+        An empty HDFS would begin there, beside workers with the data of the other.
+        """
+        if self.noted("other_disk", False) and not self.is_on_another_disk():
+            path = self.resource["path"]
+            raise FailedError(
+                f"{path} was on a disk of its own, which is not mounted now",
+                hint="mount it and run the command again; or give it up with `boardcluster "
+                "uninstall`, which begins anew",
+            )
 
     def do(self) -> str:
         """Create it and those above it; give it to its owner."""
@@ -203,6 +224,7 @@ class FolderKind(ResourceKind):
             os.mkdir(self.node.at(parent), 0o755)
         if not os.path.isdir(self.path):
             os.mkdir(self.path, 0o700)
+        self.note("other_disk", self.is_on_another_disk())
         owners = self.owners()
         if owners is None:
             raise FailedError(f"there is no user {self.resource['owner']}")
