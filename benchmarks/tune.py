@@ -61,6 +61,7 @@ def main() -> int:
     rows = found_in(given.home) if given.home else []
     rows += [row for row in kept() if row["campaign"] not in {other["campaign"] for other in rows}]
     if given.what == "keep":
+        KEPT.parent.mkdir(exist_ok=True)
         KEPT.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
     return print_table(rows)
 

@@ -133,7 +133,7 @@ def test_missing_blocks_are_named_and_can_be_given_up(
     said = " ".join(program.stderr.split())
     assert "files lack blocks: " in said
     assert "/boardcluster/input/" in said
-    assert "boardcluster up --leave-safe-mode" in said
+    assert "--leave-safe-mode" in said
     assert "not healthy" not in said, "it was not only given up at last"
     assert load_state(program.home) is None
 

@@ -116,7 +116,12 @@ class Cluster:
     def wait_healthy(self) -> Health:
         seen: list[Health] = []
         lifecycle.wait_healthy(
-            self.layout, {"sd0": self.user}, [], patience_seconds=120, seen=seen.append
+            self.layout,
+            {"sd0": self.user},
+            [],
+            home=self.staging.parent,
+            patience_seconds=120,
+            seen=seen.append,
         )
         return seen[-1]
 

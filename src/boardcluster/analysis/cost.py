@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,13 +19,24 @@ from boardcluster.analysis.fingerprints import OF_NODES, differences_among
 from boardcluster.analysis.scaling import Fit, NodeScaling, node_scalings, scaling_among, setup_of
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of, is_twin
-from boardcluster.records import Engine, Fingerprint, ProbeFigure, ProbeRun, Verdict, in_cell
+from boardcluster.records import (
+    Engine,
+    Fingerprint,
+    ProbeFigure,
+    ProbeRun,
+    Result,
+    Verdict,
+    in_cell,
+)
 from boardcluster.units import format_bytes, format_count, format_seconds
 
 __all__ = ["Cost", "CostPoint", "cost", "workers_to_match"]
 
 _SAME_SIZE = 0.01
 """Sizes that differ by less are taken for the same: texts are cut at a line's end."""
+
+_DECLARED = re.compile(r"(?m), dilation ([0-9.]+)$")
+"""How a line of ``Fingerprint.limits`` ends where the cluster declares its dilation."""
 
 _ROUNDING = 1e-9  # of the law's fit: nearer to the serial share no number of workers is meant
 
@@ -162,9 +174,9 @@ def cost(
 
     A program's figure counts if it was measured on such a node as the cells': of boards, one whose
     line in the fingerprint is the same; of emulated nodes, one with as many cores and as much
-    memory on the same processor; of emulated boards at any dilation. Figures of both sides are
-    those of the boards then: both were divided by the dilation when they were stored. It counts if
-    its run was judged and nothing disturbed it too much (``records.in_cell``); runs of before
+    memory on the same processor, slowed down by as much as one of the cells. Figures of both sides
+    are those of the boards then: both were divided by the dilation when they were stored. It counts
+    if its run was judged and nothing disturbed it too much (``records.in_cell``); runs of before
     probes were judged, and with ``tainted`` those that were disturbed, count only where there is no
     other, and a remark says so. Of each node the latest run counts, of several nodes the fastest:
     a cluster is to beat the best that it has.
@@ -220,9 +232,16 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
             continue
         first = cell.results[0]
         common = dataclasses.replace(cell.configuration, workers=0, setup=_setup(cell))
-        key = (common, cell.engine, setup_of(first), is_twin(first))
+        key = (common, cell.engine, setup_of(first), is_twin(first), _declared_dilation(first))
         groups.setdefault(key, []).append(cell)
     return [sorted(group, key=lambda cell: cell.workers) for group in groups.values()]
+
+
+def _declared_dilation(result: Result) -> str:
+    """Return the dilation that its cluster declares; empty where it follows from this machine."""
+    limits = result.attempt.fingerprint.limits if result.attempt else ""
+    found = _DECLARED.search(limits)
+    return found[1] if found else ""
 
 
 def _setup(cell: Cell) -> tuple[tuple[str, str], ...]:
@@ -283,13 +302,13 @@ def _of_run(run: ProbeRun, family: _Family, cell: Cell) -> list[_Single]:
 def _on_such_a_node(run: ProbeRun, group: Sequence[Cell]) -> bool:
     """Whether a probe ran on a node like those of the cells.
 
-    One of emulated boards counts at any dilation: that follows from the number of nodes and the
-    speed of this machine, and both sides are divided by it.
+    One of emulated boards was slowed down by as much as some cell of the group: the dilation
+    follows from the number of nodes and the speed of this machine, and both sides are divided by
+    it.
     """
     own = {f"{dilation_of(row):g}" for cell in group for row in cell.results}
     slowed = {figure.conditions.get("dilation", "1") for figure in run.figures}
-    dilated = "1" not in slowed and is_twin(group[0].results[0])
-    return (dilated or slowed <= own) and any(
+    return slowed <= own and any(
         _is_like(run, setup) for cell in group for setup in cell.fingerprints
     )
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from boardcluster.analysis.fingerprints import same_setup
 from boardcluster.bundle.gather import Gathered
 from boardcluster.records import AttemptState, CampaignKind
 
@@ -95,7 +96,7 @@ def count_runs(gathered: Gathered, *, with_samples: int) -> RunCounts:
             for row, _ in attempts
         ),
         own_programs=sum(row.trial.campaign_id in own for row, _ in attempts),
-        setups=len({attempt.fingerprint for _, attempt in attempts}),
+        setups=len({same_setup(attempt.fingerprint) for _, attempt in attempts}),
         registered=sum(row.is_registered for row in files),
         with_file=len(files),
     )

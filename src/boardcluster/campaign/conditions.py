@@ -18,7 +18,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.twin.heat import heat_models
 from boardcluster.waiting import wait_until
 
-__all__ = ["drop_node_caches", "prepare_conditions", "trim_nodes"]
+__all__ = ["cool_down_seconds", "drop_node_caches", "prepare_conditions", "trim_nodes"]
 
 _POLL_SECONDS = 5.0
 _SILENT = "the node does not answer"
@@ -43,11 +43,10 @@ def prepare_conditions(
     """
     remarks: tuple[str, ...] = ()
     if policy.cool_down_seconds > 0:
-        # Modelled boards cool as slowly as they work.
-        slowly = live.layout.dilation if heat_models(live.spec.nodes) else 1.0
-        here = f" of the boards, {policy.cool_down_seconds * slowly:g} s here" * (slowly != 1.0)
+        seconds = cool_down_seconds(live, policy)
+        here = f" of the boards, {seconds:g} s here" if seconds != policy.cool_down_seconds else ""
         progress(f"pausing for {policy.cool_down_seconds:g} s{here}", 0, 0)
-        sleep(policy.cool_down_seconds * slowly)
+        sleep(seconds)
     if policy.cool_below_celsius > 0:
         remarks += _cool(live, policy, progress=progress, sleep=sleep, clock=clock)
     if policy.trim:
@@ -57,6 +56,12 @@ def prepare_conditions(
         progress("dropping page caches", 0, 0)
         remarks += drop_node_caches(live)
     return remarks
+
+
+def cool_down_seconds(live: LiveCluster, policy: Policy) -> float:
+    """Return the pause before a run, in this machine's time: modelled boards cool slowly, too."""
+    slowly = live.layout.dilation if heat_models(live.spec.nodes) else 1.0
+    return policy.cool_down_seconds * slowly
 
 
 def drop_node_caches(live: LiveCluster) -> tuple[str, ...]:

@@ -192,8 +192,9 @@ class JobRun:
                 return self._run_phase(phase, name, engine, timeout_seconds)
         except StalledError as error:
             raise StalledError(
-                f"preparing the input: {error.message}",
-                hint="allow more time: `timeout` in [campaign], or --timeout",
+                f"{error.message}\nThis was preparing the input, which has the time of a run; "
+                "allow more with `timeout` in [campaign], or --timeout",
+                hint=error.hint,
             ) from error
         finally:
             self._outcomes = outcomes

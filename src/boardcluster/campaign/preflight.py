@@ -92,8 +92,9 @@ def free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, int]:
     disks = [worker.twin.disk_bytes if worker.twin else 0 for worker in spec.workers]
     if spec.twin is None or not all(disks):
         return free, held
+    # What an image has taken is used again; what of it is inputs is not known, so these count.
     in_disks = held_bytes(home / "nodes", [worker.name for worker in spec.workers])
-    return min(free, max(0, int(sum(disks) * FULL_PERCENT / 100) - in_disks)), held + in_disks
+    return min(free + in_disks, int(sum(disks) * FULL_PERCENT / 100)), held
 
 
 def _size(path: Path) -> int:

@@ -22,7 +22,7 @@ from boardcluster.campaign.accounting import (
     storage_totals,
     written_between,
 )
-from boardcluster.campaign.conditions import prepare_conditions
+from boardcluster.campaign.conditions import cool_down_seconds, prepare_conditions
 from boardcluster.campaign.dilation_correction import correct_for_dilation
 from boardcluster.campaign.execution import NO_ROOM, SAFE_MODE, end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
@@ -261,7 +261,7 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
     live, trial, bench = this.live, this.trial, this.bench
     policy, dilation = bench.policy, live.layout.dilation
     longest_seconds = policy.timeout_seconds * len(jobs) * dilation
-    waits_seconds = policy.cool_down_seconds + policy.cool_wait_seconds
+    waits_seconds = cool_down_seconds(live, policy) + policy.cool_wait_seconds
     with (
         contextlib.ExitStack() as watched,
         observing(

@@ -15,7 +15,7 @@ from boardcluster.campaign.execution import (
     end_submission,
 )
 from boardcluster.campaign.follow import Follower, each_health_once
-from boardcluster.cluster.each_node import each_node
+from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node
 from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterNotUpError, RemoteError
@@ -295,6 +295,7 @@ def _end_probes(live: LiveCluster) -> None:
             grace_seconds=_GRACE_SECONDS,
             timeout_seconds=_END_SECONDS * live.layout.dilation,
         ),
+        at_once=ASKED_AT_ONCE,
     )
 
 

@@ -215,10 +215,10 @@ def refuse_sudo(facts: NodeFacts) -> Refusal | None:
     user = facts.login_user
     if user == SERVICE_USER:
         return Refusal(
-            reason=f"{user} is the name of the account that boardcluster makes for its services, "
-            "and ends all processes of",
-            fix="log in as another user: on the node, `sudo adduser pi && sudo adduser pi sudo`, "
-            "then correct `host` in cluster.toml",
+            reason=f"{user} is the name of the account that boardcluster makes for its services; "
+            "it ends all processes of that account",
+            fix="log in as another user who may use sudo without a password, and name that one in "
+            "`host` of cluster.toml",
         )
     if facts.sudo is Sudo.ASKS:
         return Refusal(

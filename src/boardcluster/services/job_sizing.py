@@ -33,7 +33,7 @@ from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.fitting import container_mib, granted_cores
 from boardcluster.services.profile import Profile
 from boardcluster.services.settings import all_properties, memory_mib
-from boardcluster.services.sizing import SPARK_AM_MIB, SPARK_HEAP_LEAST_MIB
+from boardcluster.services.sizing import SPARK_AM_MIB, SPARK_HEAP_LEAST_MIB, STEP_MIB
 
 __all__ = ["SIZED", "JobSizing", "real_cores", "size_job"]
 
@@ -163,7 +163,9 @@ def _heap_beside_masters(spec: ClusterSpec, profile: Profile, own_mib: int, at_o
         for worker in spec.workers
     )
     share = float(rows.get("yarn.scheduler.capacity.maximum-am-resource-percent", _MASTERS_SHARE))
-    masters = min(at_once // len(spec.workers), int(room_mib * share) // SPARK_AM_MIB)
+    workers = len(spec.workers)
+    most_mib = -(-int(workers * room_mib * share) // STEP_MIB) * STEP_MIB  # YARN rounds it up
+    masters = min(at_once // workers, most_mib // (workers * SPARK_AM_MIB))
     if masters < 2 or "spark.executor.memory" in profile.settings:
         return own_mib
     overhead_mib = memory_mib(rows["spark.executor.memoryOverhead"])

@@ -378,10 +378,10 @@ def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[Daemon]) -> None
     found, errors = each_node(
         by_node, lambda name: ended(remotes[name], by_node[name]), at_once=ASKED_AT_ONCE
     )
-    raise_first(errors)
     for name, dead in found.items():
         for daemon in dead:
             raise _died(remotes[name], daemon)
+    raise_first(errors)
 
 
 def _died(remote: Remote, daemon: Daemon) -> DaemonError:

@@ -405,7 +405,7 @@ def _failing(record: TuningRecord) -> str:
     telling = [
         run
         for run in record.runs_of_sitting
-        if not (run.candidate == BASE and run.rung and run.outcome is Outcome.FAILED)
+        if not (run.purpose is Purpose.BASE and run.rung and run.outcome is Outcome.FAILED)
     ]
     last = telling[-_FAILURES_MOST:]
     of_base = [row for row in last[-2:] if row.outcome in bad and row.candidate == BASE]

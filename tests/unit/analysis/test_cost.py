@@ -376,10 +376,8 @@ def test_twins_of_the_same_boards_are_one_row_whatever_their_number() -> None:
     assert len(rows[0].remarks) == 1
 
 
-@pytest.mark.parametrize(("dilation", "counts"), [(1.0, False), (2.0, True), (4.0, True)])
-def test_a_node_without_limits_does_not_count_and_one_of_another_dilation_does(
-    dilation: float, counts: bool
-) -> None:
+@pytest.mark.parametrize(("dilation", "counts"), [(1.0, False), (2.0, False), (4.0, True)])
+def test_a_node_slowed_down_otherwise_does_not_count(dilation: float, counts: bool) -> None:
     row = costs({4: 46.0}, twin_run(12.4, dilation), setup=TWIN, dilation=4.0)
     assert (row.single_seconds is not None) is counts
 

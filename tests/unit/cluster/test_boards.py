@@ -346,7 +346,7 @@ def test_a_claim_of_ones_own_is_one_on_a_card_that_is_read_only_now(
     def refuse(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(node_agent.os, "link", refuse)
+    monkeypatch.setattr(os, "link", refuse)
     assert node_agent.claim(request)["before"] == {"id": "me"}
     other = {**request, "path": str(tmp_path / "other")}
     assert node_agent.claim(other) == {"error": "Read-only file system"}

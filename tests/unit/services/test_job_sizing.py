@@ -235,7 +235,7 @@ def heap_mib(spec: ClusterSpec, at_once: int, **settings: str) -> int | None:
 def test_spark_jobs_at_once_leave_room_for_each_others_application_masters(
     make_spec: MakeSpec, workers: int, at_once: int, masters: int
 ) -> None:
-    # 4096 - 327 - 256 = 3488 MiB of a worker in steps of 32; 352 MiB of overhead
+    # 4096 - 327 - 256 = 3488 MiB of a worker in steps of 32; 320 MiB of overhead
     spec = make_spec(workers=workers, memory_mib=4096, cores=4, engines=pair_ids()[0])
     left = 3488 - 384 * masters - 320
     assert heap_mib(spec, at_once) == (None if masters == 1 else left)
@@ -245,6 +245,17 @@ def test_spark_jobs_at_once_leave_room_for_each_others_application_masters(
 def test_no_more_application_masters_are_counted_than_yarn_starts(make_spec: MakeSpec) -> None:
     spec = make_spec(workers=1, memory_mib=4096, cores=4, engines=pair_ids()[0])
     assert heap_mib(spec, 16) == heap_mib(spec, 4) == 3488 - 384 * 4 - 320
+
+
+def test_the_limit_of_application_masters_is_rounded_up_as_yarn_does(make_spec: MakeSpec) -> None:
+    # 2720 - 218 - 256 = 2240 MiB of a worker; half of it, 1120, is 1120 in steps of 32: 2 masters
+    few = make_spec(workers=1, memory_mib=2720, cores=4, engines=pair_ids()[0])
+    # 2752 - 221 - 256 = 2272 MiB; half of it, 1136, becomes 1152: 3 masters of 384
+    more = make_spec(workers=1, memory_mib=2752, cores=4, engines=pair_ids()[0])
+    heaps = heap_mib(few, 3), heap_mib(more, 3)
+    assert heaps[0] is not None
+    assert heaps[1] is not None
+    assert heaps[0] - heaps[1] == 384 - 32
 
 
 def test_jobs_at_once_that_leave_no_room_for_an_executor_are_refused(make_spec: MakeSpec) -> None:

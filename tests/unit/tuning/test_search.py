@@ -177,6 +177,13 @@ def test_making_the_input_for_the_first_run_is_not_taken_for_a_part_of_every_run
         assert Standing(record).wall_seconds(0) == pytest.approx(expected, rel=0.05)
 
 
+def test_a_base_that_fails_later_at_a_smaller_size_stops_the_search() -> None:
+    record = begin()
+    world = World(fails_at=lambda record, step: len(record.runs) > 6)
+    assert search(record, world, field()) is SearchEnd.FAILING
+    assert len(record.runs) < 12
+
+
 def test_what_fails_now_and_then_is_not_the_best() -> None:
     def third_time(record: TuningRecord, step: Step) -> bool:
         before = sum((row.candidate, row.rung) == ("upstream", 0) for row in record.runs)

@@ -6,6 +6,7 @@ Each server first waits for what the others have committed. Standard library onl
 that runs on a node.
 """
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -52,8 +53,9 @@ def stream(base: list[str], question: str) -> Iterator[list[str]]:
         late.start()
         try:
             with process, process.stdin or said as asking, process.stdout or said as rows:
-                asking.write(question)
-                asking.close()
+                with contextlib.suppress(BrokenPipeError):  # its status tells
+                    asking.write(question)
+                    asking.close()
                 for line in rows:
                     yield line.rstrip("\n").split("\t")
         finally:

@@ -60,7 +60,7 @@ _PACKAGE = "boardcluster.services.galera"
 _FARM = "boardcluster.services.http"
 _ASKED = r"Questions (\d+)"
 """Where ``checking.py`` says how many statements a server has had."""
-_STATEMENTS_OF_A_TABLE = 9
+_STATEMENTS_OF_A_TABLE = {"read_only": 5, "write_only": 4, "read_write": 9}
 """That sysbench prepares for each table in each thread (oltp_common.lua), with two for all."""
 
 _STATEMENTS_MOST = 16_382
@@ -177,7 +177,8 @@ class _Oltp(Workload):
 
         asked = _asked(spec)
         serving = spec.workers - (spec.fault is not PlannedFault.NONE)
-        statements = -(-asked.threads // serving) * (_STATEMENTS_OF_A_TABLE * asked.tables + 2)
+        each = _STATEMENTS_OF_A_TABLE[asked.mode] * asked.tables + 2
+        statements = -(-asked.threads // serving) * each
         if statements > _STATEMENTS_MOST:
             raise UsageError(
                 f"{asked.threads} threads on {serving} servers prepare {statements:,} statements "
