@@ -81,14 +81,15 @@ def command(
 def document(
     campaigns: Sequence[Campaign],
     results: Sequence[Result],
-    counted: Sequence[Result],
+    counted: Sequence[Result] | None = None,
     *,
     tainted: bool,
 ) -> dict[str, Sequence[object]]:
     """What ``--json`` prints: every run, the cells, and the cells without a run that counts.
 
-    Runs of searches of ``tune`` are in no cell: they are not among ``counted``.
+    Cells are of those that are ``counted``, which are all unless some are of searches of ``tune``.
     """
+    counted = results if counted is None else counted
     return {
         "campaigns": campaigns,
         "results": results,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sys
 import tomllib
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 from tests.builders import make_energy, make_measurement, make_telemetry
 from tests.unit.cli.desk import Desk, bad, good
+from typer.testing import CliRunner
 
 import boardcluster as bc
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.submit import UserProgram
 from boardcluster.campaign.trial import TrialEnd
+from boardcluster.cli.app import app
 from boardcluster.errors import CapacityError, ClusterError, RunError, SpecError, UsageError
 from boardcluster.records import Attempt, AttemptState, Campaign, Disturbance, Trial, Verdict
 from boardcluster.services.operation import LiveCluster
@@ -583,7 +586,8 @@ def test_the_report_shows_it_and_leaves_the_search_out_of_the_rest(
     cells = bc.open(home=tuned.home).results().cells().rows()
     assert len(cells) == 2, "the best and the base, as the pairs measured them"
     assert {row["runs"] for row in cells} == {shown["proof"]["pairs"]}
-    listed = tuned.json("results")
+    words = ["results", "--home", str(tuned.home), "--json"]
+    listed = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
     assert len(listed["cells"]) == 2
     assert len(listed["results"]) > 2 * shown["proof"]["pairs"], "all runs are listed"
     asked = bc.open(home=tuned.home).results(campaign=search).cells().rows()

@@ -242,8 +242,8 @@ def test_the_power_of_own_workers_is_without_the_switch(workers: int) -> None:
         setup=make_fingerprint(twin="2 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb", nodes=2),
         energy=make_energy(20.0 * seconds, powers=(boards, switch), idle_watts=20.0),
     )
-    board = {"board": "rpi-4b-4gb-1500mhz", "medium": "samsung-ufs-256gb"}
-    found = ask(Archive(mine), replace(ASKED, **board, workers=8))
+    asked = replace(ASKED, board="rpi-4b-4gb-1500mhz", medium="samsung-ufs-256gb", workers=8)
+    found = ask(Archive(mine), asked)
     assert found.seconds
     assert found.joules
     assert found.joules.median / found.seconds.median / 8 == pytest.approx(6.0)

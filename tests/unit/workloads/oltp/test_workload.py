@@ -178,7 +178,7 @@ def test_other_modes_are_refused() -> None:
     ],
 )
 def test_more_statements_than_a_server_holds_are_refused(
-    given: dict[str, str], fault: PlannedFault, fits: bool
+    given: dict[str, Any], fault: PlannedFault, fits: bool
 ) -> None:
     spec = case(fault, **given)
     if fits:
