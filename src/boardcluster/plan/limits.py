@@ -12,7 +12,7 @@ from scipy import stats
 from boardcluster.plan.prediction import PREDICTION_COVERAGE
 from boardcluster.units import format_seconds
 
-__all__ = ["MET_PROBABILITY", "PlanLimits", "likely_most", "shown_limit"]
+__all__ = ["MET_PROBABILITY", "PlanLimits", "beyond_time", "likely_most", "shown_limit"]
 
 _Floats = NDArray[np.float64]
 

@@ -164,6 +164,12 @@ def test_no_way_to_become_root() -> None:
     assert refusals(replace(facts_of(PI_5), sudo=Sudo.ROOT)) == []
 
 
+def test_the_account_of_the_services_is_nobody_to_log_in_as() -> None:
+    (one,) = refusals(replace(facts_of(PI_5), login_user="boardcluster"))
+    assert "it ends all processes of that account" in one.reason
+    assert "`host` of cluster.toml" in one.fix
+
+
 def test_too_little_memory() -> None:
     (one,) = refusals(replace(facts_of(PI_5), memory_bytes=430 * 2**20))
     assert one.reason.startswith("430 MiB of memory")
