@@ -211,7 +211,7 @@ def clear_scratch(live: LiveCluster) -> dict[str, BoardclusterError]:
         remote.run(["find", live.layout.folder(nodes[name], "tmp"), *lent], check=False)
         # Data of a killed run's database, and of probes: of the first, as large as what it holds.
         data = [live.layout.on_medium(nodes[name], part) for part in ("galera", "scratch")]
-        live.as_root[name].run(["rm", "-rf", *data], check=False)
+        remote.run(["rm", "-rf", *data], check=False)
 
     _, errors = each_node(nodes, one)
     return errors

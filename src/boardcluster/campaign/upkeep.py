@@ -290,7 +290,7 @@ def _end_probes(live: LiveCluster) -> None:
     each_node(  # a node that cannot be asked is told of by what comes next
         [node.name for node in live.spec.nodes],
         lambda name: end_marked(
-            live.as_root[name],
+            live.remotes[name],  # as the user of jobs: nothing that runs here needs root
             mark,
             grace_seconds=_GRACE_SECONDS,
             timeout_seconds=_END_SECONDS * live.layout.dilation,
