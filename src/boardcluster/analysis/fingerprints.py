@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -171,6 +172,7 @@ def compared(found: Fingerprint, name: str) -> Any:
     )
 
 
+@functools.lru_cache(maxsize=1024)  # a report asks for each of many runs
 def same_setup(found: Fingerprint) -> tuple[Any, ...]:
     """Return what is equal for fingerprints of one setup."""
     return tuple(compared(found, item.name) for item in dataclasses.fields(Fingerprint))

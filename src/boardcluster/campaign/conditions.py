@@ -60,8 +60,10 @@ def prepare_conditions(
 
 def cool_down_seconds(live: LiveCluster, policy: Policy) -> float:
     """Return the pause before a run, in this machine's time: modelled boards cool slowly, too."""
-    slowly = live.layout.dilation if heat_models(live.spec.nodes) else 1.0
-    return policy.cool_down_seconds * slowly
+    seconds, dilation = policy.cool_down_seconds, live.layout.dilation
+    if not seconds or dilation == 1:
+        return seconds  # the catalog need not be read for that
+    return seconds * dilation if heat_models(live.spec.nodes) else seconds
 
 
 def drop_node_caches(live: LiveCluster) -> tuple[str, ...]:

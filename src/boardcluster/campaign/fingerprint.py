@@ -15,17 +15,11 @@ from typing import Any
 from boardcluster import __version__
 from boardcluster.analysis.fingerprints import OF_A_BOARD
 from boardcluster.campaign.kernel import settings_on
-from boardcluster.records import (
-    DiskLimits,
-    Fingerprint,
-    NodeFacts,
-    NodeLimits,
-    NodeSpec,
-    NodeTwin,
-)
+from boardcluster.records import Fingerprint, NodeFacts, NodeLimits, NodeSpec, NodeTwin
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services.job_crashes import lost_archives
 from boardcluster.services.operation import LiveCluster
+from boardcluster.twin.plan import disk_words
 from boardcluster.units import format_bytes, format_rate
 
 __all__ = ["cpu_model", "hardware_line", "limits_line", "take_fingerprint", "twin_line"]
@@ -142,21 +136,11 @@ def limits_line(limits: NodeLimits) -> str:
     parts = [
         f"{limits.cpu_cores:.4g} cores of this machine as {limits.board_cores} of the board",
         f"{format_bytes(limits.memory_bytes, binary=True)} memory",
-        "" if disk is None else _disk_words(disk),
+        "" if disk is None else disk_words(disk),
         f"link {format_rate(limits.link_bits_per_second)}",
     ]
     given = ", ".join(part for part in parts if part)
     return f"{limits.node}: {given}" + (f"{OF_A_BOARD}{limits.board}" if limits.board else "")
-
-
-def _disk_words(disk: DiskLimits) -> str:
-    most = disk.unwritten_bytes
-    waiting = "" if most is None else f", at most {format_bytes(most)} unwritten"
-    return (
-        f"disk {format_bytes(disk.size_bytes, binary=True)} reading"
-        f" {format_bytes(disk.read_bytes_per_second)}/s and {disk.read_iops} requests/s, writing"
-        f" {format_bytes(disk.write_bytes_per_second)}/s and {disk.write_iops} requests/s{waiting}"
-    )
 
 
 def twin_line(nodes: Iterable[NodeSpec]) -> str:

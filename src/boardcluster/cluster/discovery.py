@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.owner import SERVICE_USER
 from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.base import Remote
@@ -32,9 +33,6 @@ __all__ = [
     "suggest_folder",
     "vague_clocks",
 ]
-
-_SERVICE_USER = "boardcluster"
-"""Whom daemons and jobs run as on boards."""
 
 SKEW_MOST_SECONDS = 1.0
 """More between the clocks of two nodes blocks a start: durations that start on one node and end on
@@ -215,7 +213,7 @@ def refuse_processor(facts: NodeFacts) -> Refusal | None:
 def refuse_sudo(facts: NodeFacts) -> Refusal | None:
     """Refuse a login user who cannot become root unasked."""
     user = facts.login_user
-    if user == _SERVICE_USER:
+    if user == SERVICE_USER:
         return Refusal(
             reason=f"{user} is the name of the account that boardcluster makes for its services; "
             "it ends all processes of that account",

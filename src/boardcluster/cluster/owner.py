@@ -19,11 +19,14 @@ from boardcluster.errors import StoreError
 from boardcluster.fetch.cache import make_folder, write_atomically, writing
 from boardcluster.store import from_json
 
-__all__ = ["CLAIM_FILE", "Owner", "home_owner", "known_owner"]
+__all__ = ["CLAIM_FILE", "SERVICE_USER", "Owner", "home_owner", "known_owner"]
 
 CLAIM_FILE = "/etc/boardcluster-owner.json"
 """Says on a board whose it is. On its disk, because what it protects is there, too, and not in a
 folder that provisioning has yet to make."""
+
+SERVICE_USER = "boardcluster"
+"""The system user that daemons and jobs run as on boards: no password, no shell, no sudo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

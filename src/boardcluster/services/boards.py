@@ -39,6 +39,7 @@ from boardcluster.services.provision.desired import (
     ground_of,
 )
 from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
+from boardcluster.services.provision.node.guards import LOADS_FIREWALL
 from boardcluster.services.provision.provisioning import Change, plan, provision, uninstall
 from boardcluster.services.provision.resources import Resource, Tree, tree_of
 from boardcluster.services.provision.units import render_units
@@ -344,7 +345,7 @@ def _say_closed(planned: Mapping[str, Sequence[Change]], progress: Progress) -> 
     closed: dict[str, list[str]] = {}
     for name, rows in planned.items():
         for row in rows:
-            if row.words.startswith("loads the firewall"):
+            if row.words.startswith(LOADS_FIREWALL):
                 closed.setdefault(row.words, []).append(name)
     for words, names in closed.items():
         progress(f"{', '.join(names)}: {words}", 0, 0)

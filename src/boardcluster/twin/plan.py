@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boardcluster.errors import CapacityError, UsageError
@@ -25,7 +25,7 @@ from boardcluster.twin.heat import heat_models
 from boardcluster.twin.setpoints import DiskSetPoints, NodeSetPoints, set_points
 from boardcluster.units import MIB, format_bytes, format_count, format_rate
 
-__all__ = ["IDLE_HEADROOM", "Host", "TwinPlan", "plan_limits"]
+__all__ = ["IDLE_HEADROOM", "Host", "TwinPlan", "disk_words", "plan_limits"]
 
 IDLE_HEADROOM = 0.25
 """Share of this machine's cores that the nodes leave idle when all of them are busy."""
@@ -107,9 +107,13 @@ def plan_limits(spec: ClusterSpec, host: Host) -> TwinPlan:
         host_cores=host.cores,
     )
     dilation, words = _dilation(demand, spec.twin.dilation)
+    # A declared dilation is chosen; one that follows from this machine's speed is not the board's.
     declared = "" if spec.twin.dilation is None else f", dilation {dilation:g}"
     limits = tuple(
-        _named(_limits(node, point, share, dilation, host), point, declared)
+        replace(
+            _limits(node, point, share, dilation, host),
+            board=f"{_board_words(node, point, host)}{declared}",
+        )
         for node, point, share in zip(spec.nodes, points, cores, strict=True)
     )
     words = (*words, *_too_small(spec, limits, dilation), *_notes(spec, points))
@@ -174,33 +178,28 @@ def _limits(
     )
 
 
-def _named(limits: NodeLimits, points: NodeSetPoints, declared: str) -> NodeLimits:
-    """Say with what a node gets what its board has.
-
-    A declared dilation is part of it, since it is chosen; one that follows from this machine's
-    speed is not.
-    """
+def _board_words(node: NodeSpec, points: NodeSetPoints, host: Host) -> str:
+    """Say what a node's board has, at its own speed."""
+    disk = points.disk
     parts = [
         f"{points.cpu_events_per_second.value:,.0f} events/s of sysbench",
-        f"{format_count(limits.board_cores, 'core')}",
-        f"{_size(limits.memory_bytes)} memory",
-        *_disk_words(limits.disk, points.disk),
-        f"link {format_rate(points.link_bits_per_second.value)}{declared}",
+        format_count(node.cores, "core"),
+        f"{_size(node.memory_bytes)} memory",
+        *([] if disk is None else [disk_words(_disk_limits(node, disk, 1.0, host))]),
+        f"link {format_rate(points.link_bits_per_second.value)}",
     ]
-    return replace(limits, board=", ".join(parts))
+    return ", ".join(parts)
 
 
-def _disk_words(limits: DiskLimits | None, points: DiskSetPoints | None) -> Iterator[str]:
-    if limits is None or points is None:
-        return
-    reading, writing = points.read_bytes_per_second.value, points.write_bytes_per_second.value
-    yield (
-        f"disk {_size(limits.size_bytes)} reading {format_bytes(round(reading))}/s and"
-        f" {points.read_iops.value:.0f} requests/s"
+def disk_words(disk: DiskLimits) -> str:
+    """Describe what a node may do with its disk."""
+    most = disk.unwritten_bytes
+    waiting = "" if most is None else f", at most {format_bytes(most)} unwritten"
+    return (
+        f"disk {_size(disk.size_bytes)} reading"
+        f" {format_bytes(disk.read_bytes_per_second)}/s and {disk.read_iops} requests/s, writing"
+        f" {format_bytes(disk.write_bytes_per_second)}/s and {disk.write_iops} requests/s{waiting}"
     )
-    yield f"writing {format_bytes(round(writing))}/s and {points.write_iops.value:.0f} requests/s"
-    if limits.unwritten_bytes is not None:
-        yield f"at most {format_bytes(limits.unwritten_bytes)} unwritten"
 
 
 def _disk_limits(node: NodeSpec, disk: DiskSetPoints, dilation: float, host: Host) -> DiskLimits:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
-from boardcluster.cluster.owner import CLAIM_FILE, Owner, home_owner, known_owner
+from boardcluster.cluster.owner import CLAIM_FILE, SERVICE_USER, Owner, home_owner, known_owner
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
 from boardcluster.errors import (
     BoardclusterError,
@@ -37,9 +37,6 @@ from boardcluster.remote.ssh import SshRemote
 from boardcluster.remote.ssh_route import Patience, SshRoute
 
 __all__ = ["SERVICE_USER", "BoardNodes", "board_nodes", "board_state", "known_hosts_of"]
-
-SERVICE_USER = "boardcluster"
-"""The system user that daemons and jobs run as on boards: no password, no shell, no sudo."""
 
 _GRACE_SECONDS = 5.0
 _END_REQUEST = {"do": "end_of_user", "user": SERVICE_USER, "grace_seconds": _GRACE_SECONDS}

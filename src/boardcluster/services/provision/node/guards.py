@@ -22,7 +22,7 @@ from boardcluster.services.provision.node.system import (
     write,
 )
 
-__all__ = ["CONFIRM_SECONDS", "FirewallKind", "ServiceKind", "ssh_connection"]
+__all__ = ["CONFIRM_SECONDS", "LOADS_FIREWALL", "FirewallKind", "ServiceKind", "ssh_connection"]
 
 SSH_PORT = 22
 KEPT = ("LoadState", "UnitFileState", "ActiveState")
@@ -30,6 +30,9 @@ KEPT = ("LoadState", "UnitFileState", "ActiveState")
 
 TABLE = ("inet", "boardcluster")
 
+
+LOADS_FIREWALL = "loads the firewall"
+"""How the words begin by which it is told what that cuts off."""
 
 CONFIRM_SECONDS = 90
 """So long new rules wait for a new connection, before they are taken back."""
@@ -108,7 +111,7 @@ class FirewallKind(FileKind):
         opened = ", ".join(self.resource["open_ports"])
         names = ["root", os.environ.get("SUDO_USER", "root"), self.resource["service_user"]]
         *trusted, last = dict.fromkeys([*names, *([APT_USER] if _apt_number() else [])])
-        words = f"loads the firewall: others reach SSH{f', {opened}' if opened else ''} only; of"
+        words = f"{LOADS_FIREWALL}: others reach SSH{f', {opened}' if opened else ''} only; of"
         words += f" this board's accounts only {', '.join(trusted)} and {last} reach the cluster"
         if self.resource["egress"] == "members":
             words += "; daemons and jobs reach nothing but members"
