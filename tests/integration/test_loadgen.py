@@ -130,6 +130,28 @@ def test_an_answer_that_never_comes_and_a_port_where_nobody_is(program: str, pla
     assert (found.good, found.errors["connect"]) == (0, 3)
 
 
+def test_an_answer_that_takes_long_has_time_while_more_of_it_comes(
+    program: str, plan: Path
+) -> None:
+    said = whole(BODY)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with listener.accept()[0] as link:
+                link.recv(65536)
+                for place in range(0, len(said), 100):
+                    link.sendall(said[place : place + 100])
+                    time.sleep(0.15)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        port = listener.getsockname()[1]
+        found = loaded(program, plan, port, "connections=1", "requests=1", "timeout=1")
+        thread.join()
+    assert (found.good, found.failed) == (1, 0)
+    assert found.seconds > 1.4
+
+
 def test_a_pause_of_the_server_is_in_the_latency_of_all_that_was_due_meanwhile(
     program: str, plan: Path
 ) -> None:

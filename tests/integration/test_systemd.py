@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.cluster.kinds.boards.nodes import board_state
+from boardcluster.cluster.kinds.boards.nodes import board_state, stop_units
 from boardcluster.cluster.state import Daemon
 from boardcluster.records import Role, Security
 from boardcluster.remote.base import ProcessRef
@@ -223,7 +223,7 @@ def test_without_the_firewall_no_daemon_runs(node: SystemdNode, cluster: Cluster
     node.run(f"systemctl stop {FIREWALL_UNIT}")
     assert cluster.manager.running(known) == {}
     node.run(f"systemctl start {unit_name('datanode')}")
-    cluster.manager.stop_all()
+    stop_units(node.remote())
     assert cluster.manager.running(known) == {}
 
 

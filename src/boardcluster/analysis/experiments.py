@@ -7,7 +7,7 @@ the first. Times of the papers are shown with ours without any claim.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis.cells import (
@@ -16,6 +16,7 @@ from boardcluster.analysis.cells import (
     settings,
     summarise,
 )
+from boardcluster.analysis.fingerprints import machines_among
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of
 from boardcluster.records import AttemptState, Engine, Result, Trial, in_cell
@@ -159,11 +160,11 @@ def tabulate(
         columns: the values that it takes, the one to compare with first.
         published: what the papers say of the cells.
     """
-    groups: dict[tuple[object, ...], dict[str, tuple[str, Cell]]] = {}
+    groups: dict[tuple[object, ...], dict[str, list[tuple[str, Cell]]]] = {}
     for twin, rows in results.items():
         for cell in summarise(rows):
             entries = groups.setdefault(_row_key(vary, twin, cell), {})
-            entries[column_of(vary, twin, cell)] = (twin, cell)
+            entries.setdefault(column_of(vary, twin, cell), []).append((twin, cell))
     return ExperimentTable(
         vary=vary,
         columns=tuple(columns),
@@ -178,8 +179,12 @@ def tabulate(
 
 
 def _row_key(vary: str, twin: str, cell: Cell) -> tuple[object, ...]:
-    """Return everything of a cell but what varies."""
-    names = [field.name for field in dataclasses.fields(Configuration) if field.name != vary]
+    """Return everything of a cell but what varies, and but the setup that it was measured on.
+
+    An experiment of days may go on after an update; what differs then is said in its row.
+    """
+    but = {vary, "setup"}
+    names = [field.name for field in dataclasses.fields(Configuration) if field.name not in but]
     return ("" if vary == _TWIN else twin, *(getattr(cell, name) for name in names), cell.engine)
 
 
@@ -195,9 +200,10 @@ def column_words(vary: str, column: str) -> str:
 def _row(
     vary: str,
     columns: Sequence[str],
-    group: Mapping[str, tuple[str, Cell]],
+    cells_of: Mapping[str, Sequence[tuple[str, Cell]]],
     published: Sequence[PaperResult],
 ) -> ExperimentRow:
+    group = {column: max(rows, key=_last_started) for column, rows in cells_of.items()}
     twin, cell = next(iter(group.values()))
     words = settings(cell.trial, security=cell.security)
     varying = column_words(vary, column_of(vary, twin, cell))
@@ -215,7 +221,7 @@ def _row(
         profile="" if vary == "profile" else cell.profile,
         settings=", ".join(
             part
-            for part in (*words.split(", "), cell.boards, cell.software)
+            for part in (*words.split(", "), *_setup_words(vary, cells_of, group))
             if part not in ("", varying)
         ),
         entries=tuple(
@@ -223,6 +229,26 @@ def _row(
             for place, column in enumerate(columns)
         ),
     )
+
+
+def _last_started(entry: tuple[str, Cell]) -> str:
+    """Return when the last run of a cell began."""
+    return max(row.attempt.started_utc for row in entry[1].results if row.attempt is not None)
+
+
+def _setup_words(
+    vary: str,
+    cells_of: Mapping[str, Sequence[tuple[str, Cell]]],
+    chosen: Mapping[str, tuple[str, Cell]],
+) -> Iterator[str]:
+    """Say which runs are left out because they are of another setup, and how columns differ."""
+    for column, rows in cells_of.items():
+        if len(rows) > 1:
+            yield f"{column_words(vary, column)}: the latest of {len(rows)} setups"
+    cells = [cell for _, cell in chosen.values()]
+    attempts = [cell.results[-1].attempt for cell in cells]
+    if names := machines_among(row.fingerprint for row in attempts if row is not None):
+        yield f"columns differ in {', '.join(names)}"
 
 
 def _entry(

@@ -18,6 +18,7 @@ __all__ = [
     "compared",
     "differences",
     "differences_among",
+    "machines_among",
     "same_setup",
     "setups_among",
 ]
@@ -99,6 +100,17 @@ def differences_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
     rows = list(fingerprints)
     lines = [line for other in rows[1:] for line in differences(rows[0], other)]
     return tuple(dict.fromkeys(lines))
+
+
+def machines_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
+    """Name what of the machine and its software differs among several; that of nodes is left out.
+
+    For results of emulated boards, whose nodes differ on purpose.
+    """
+    rows = tuple(fingerprints)
+    of_nodes = {*OF_NODES, *_FOLLOWING, *_APART, "link_bits_per_second"}
+    names = (item.name for item in dataclasses.fields(Fingerprint) if item.name not in of_nodes)
+    return tuple(_WORDS.get(name, name.replace("_", " ")) for name in names if _divides(name, rows))
 
 
 def board_and_medium(line: str) -> tuple[str, str]:

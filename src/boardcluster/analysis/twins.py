@@ -48,7 +48,8 @@ def twin_words(results: Iterable[Result]) -> str:
     """Say that results are of emulated boards: ``emulated boards, dilation 4.0``.
 
     Returns:
-        Empty if none of them is. The dilation is that of what was measured.
+        Empty if none of them is. The dilation is that of what was measured; warm-ups may run at
+        this machine's full speed, and count nowhere.
     """
     twins: list[Result] = []
     others = 0
@@ -60,7 +61,8 @@ def twin_words(results: Iterable[Result]) -> str:
     if not twins:
         return ""
     what = "partly emulated boards" if others else "emulated boards"
-    measured = [dilation_of(result) for result in twins if result.measurement]
+    counted = (row for row in twins if row.measurement and not row.trial.warm_up)
+    measured = [dilation_of(row) for row in counted]
     return f"{what}, {dilation_words(*measured)}" if measured else what
 
 

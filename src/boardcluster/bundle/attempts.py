@@ -20,6 +20,7 @@ from boardcluster.store.files import (
     TELEMETRY_NAME,
     AttemptFile,
     attempt_path,
+    is_temporary,
     record_text,
 )
 
@@ -173,7 +174,7 @@ def _regular_files(folder: Path) -> list[Path]:
     for parent, _, names in os.walk(folder, followlinks=False):
         for name in names:
             path = Path(parent, name)
-            if stat.S_ISREG(path.lstat().st_mode) and not name.startswith(".attempt.json."):
+            if stat.S_ISREG(path.lstat().st_mode) and not is_temporary(name):
                 found.append(path)
     return sorted(found)
 

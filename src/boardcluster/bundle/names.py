@@ -133,7 +133,8 @@ def _hosts_of(spec: ClusterSpec | None) -> Iterator[str]:
     if spec is None:
         return
     for node in spec.nodes:
-        yield node.host
+        host = node.host.removeprefix("ssh://")
+        yield host if host == node.host else re.sub(r":\d+$", "", host)
     for meter in spec.meters:
         for value in meter.options.values():
             found = _PLACE.match(value)
@@ -153,8 +154,10 @@ def _with_labels(hosts: Iterable[str]) -> Iterator[str]:
 
 
 def _told_apart(names: Iterable[str], ordinary: Collection[str]) -> Iterator[str]:
-    """Yield names that identify somebody, each once, in lower case."""
+    """Yield names that identify somebody, each once, in lower case; no numbers, as counts are."""
     for name in dict.fromkeys(name.strip().lower() for name in names):
+        if name.isdecimal():
+            continue
         if len(name) >= _SHORTEST and name not in ordinary and not _NUMBERED.fullmatch(name):
             yield name
 

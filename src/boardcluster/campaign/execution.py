@@ -74,7 +74,7 @@ _LOG_FILE_BYTES = 4_000_000
 """Of a container's longer log the end is kept, where it says how it ended."""
 _LOGS_BYTES = 64_000_000
 """Of the containers of an application on one worker, all logs together."""
-_DELETE_ROOTS_OWN = 'rm -rf -- "$0"/root-*'
+_DELETE_ROOTS_OWN = 'rm -rf -- "$0"/root-* "$1"'
 _GRACE_SECONDS = 3.0
 _ASK_SECONDS = 30.0
 _KILL_WAIT_SECONDS = 20.0
@@ -190,8 +190,9 @@ def clear_leftovers(live: LiveCluster) -> None:
         remote, samples = live.remotes[name], live.layout.folder(nodes[name], "tmp")
         remote.run(["rm", "-rf", live.layout.folder(nodes[name], "scratch")])
         remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
-        # Working folders of root have mode 700: nobody else can delete them.
-        live.as_root[name].run(["sh", "-c", _DELETE_ROOTS_OWN, live.layout.folder(nodes[name])])
+        # Working folders of root have mode 700: nobody else can delete them, or files of GlusterFS.
+        places = live.layout.folder(nodes[name]), live.layout.on_medium(nodes[name], "gluster")
+        live.as_root[name].run(["sh", "-c", _DELETE_ROOTS_OWN, *places])
 
     each_node(nodes, one)
 

@@ -19,6 +19,7 @@ from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.rounds import next_round
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
+from boardcluster.campaign.upkeep import OF_EXPERIMENT
 from boardcluster.catalog.consistency import doubt_of
 from boardcluster.catalog.lookup import nearest
 from boardcluster.catalog.published import find_cell, find_table, read_index
@@ -41,10 +42,17 @@ from boardcluster.store import Store
 from boardcluster.twin.calibration import calibrated_with
 from boardcluster.twin.plan import Host, TwinPlan, plan_limits
 
-__all__ = ["Checked", "Stand", "check_experiment", "end_leftovers", "run_stand"]
+__all__ = [
+    "Checked",
+    "Stand",
+    "check_experiment",
+    "end_leftovers",
+    "run_stand",
+    "verified_so_far",
+]
 
-_OUR_DATA = "of-experiment"
-"""File in the state folder of a twin: what its nodes keep is to be deleted with the experiment."""
+_NO_RATIOS = ("difference", "below", "above")
+"""Statements of the papers that give no number of times as fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +239,9 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
         planned = stand
         if hosts and stand.preflight is not None and not stand.preflight.problems:
             with _noting(found, stand.name):
-                planned = replace(stand, words=_fit(stand, hosts[0]).words)
+                others = [row for row in stands if row is not stand]
+                host = _without_leftovers(hosts[0], others)
+                planned = replace(stand, words=_fit(stand, host).words)
         fitting.append(planned)
     return fitting
 
@@ -257,6 +267,19 @@ def _fit(stand: Stand, host: Host) -> TwinPlan:
     )
     names = [node.name for node in largest.nodes]
     return plan_limits(largest, with_own_disks(host, stand.home / "nodes", names))
+
+
+def _without_leftovers(host: Host, stands: Sequence[Stand]) -> Host:
+    """Return a host with the room that disks of a killed experiment take.
+
+    Those of each twin are deleted, or used again, before the next one begins.
+    """
+    for stand in stands:
+        if stand.left and (stand.home / OF_EXPERIMENT).exists():
+            host = with_own_disks(
+                host, stand.home / "nodes", [node.name for node in stand.spec.nodes]
+            )
+    return host
 
 
 def _progress(
@@ -305,6 +328,11 @@ def _cited(row: PublishedSpec) -> PaperResult:
                 hint="see the ratios with: boardcluster catalog published --check",
             )
         said = ratios[row.ratio]
+        if said.how in _NO_RATIOS or said.times != 1:
+            raise UsageError(
+                f"the catalog's {row.ratio!r} is no ratio that can be compared with: {said.words}",
+                hint="name one that states how many times as fast something is",
+            )
         source = f"{said.paper}, {said.section}: {said.words}"
         [check] = check_ratios([said])
         if check.answer is Answer.NOT and check.given is not None:
@@ -387,7 +415,7 @@ def run_stand(
         file_bytes=checked.file_bytes,
         start=Start.RESUME if stand.campaign else Start.NEW,
     )
-    mark = stand.home / _OUR_DATA
+    mark = stand.home / OF_EXPERIMENT
     of_user = (stand.home / "nodes").exists() and not mark.exists()
     place_twin(stand.spec, stand.file, stand.home)
     if keep or of_user:
@@ -401,6 +429,15 @@ def run_stand(
             with driver_lock(stand.home, doing="experiment"):
                 operation.wipe(stand.home)
             mark.unlink(missing_ok=True)
+
+
+def verified_so_far(stand: Stand, checked: Checked) -> tuple[Result, ...]:
+    """Return the trials of a twin that broke off, with their latest attempts; none before any."""
+    campaign, _ = _progress(stand.home, checked.campaign, stand.spec, stand.trials)
+    if campaign is None:
+        return ()
+    with Store.open(stand.home, read_only=True) as store:
+        return store.results(campaign.id)
 
 
 def end_leftovers(experiment: ExperimentSpec, root: Path | None) -> None:

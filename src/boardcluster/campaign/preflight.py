@@ -16,6 +16,7 @@ from boardcluster.records import ClusterSpec, Trial
 from boardcluster.services.disk_space import FULL_PERCENT
 from boardcluster.services.profile import Profile, build_profile
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name
+from boardcluster.twin.heat import heat_models
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import InputKind
 
@@ -26,6 +27,21 @@ _FORM_CHANGE_SECONDS = 15.0
 
 _IN_DISKS = "*/disk/data*/datanode/**/*"
 """Data of emulated boards without a disk of their own; that of the others is in an image."""
+
+
+@dataclass(slots=True)
+class _Room:
+    """What the workers of some variants have and need; each number of workers has data of its own.
+
+    Attributes:
+        workers: how many they are.
+        bytes: what is free on their disks.
+        largest_bytes: what the largest run takes of it.
+    """
+
+    workers: int
+    bytes: int
+    largest_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +105,24 @@ def free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, int]:
     folders = (home / "nodes").glob("*/data*/datanode/**/*"), (home / "nodes").glob(_IN_DISKS)
     held = sum(map(_size, itertools.chain(*folders)))
     free = max(0, int(available - total * (1 - FULL_PERCENT / 100)))
-    disks = [worker.twin.disk_bytes if worker.twin else 0 for worker in spec.workers]
-    if spec.twin is None or not all(disks):
+    if not (own := _own_disks_bytes(spec)):
         return free, held
     # What an image has taken is used again; what of it is inputs is not known, so these count.
     in_disks = held_bytes(home / "nodes", [worker.name for worker in spec.workers])
-    return min(free + in_disks, int(sum(disks) * FULL_PERCENT / 100)), held
+    return min(free + in_disks, own), held
+
+
+def _own_disks_bytes(spec: ClusterSpec) -> int:
+    """Return the room on the workers' own disks; 0 unless every emulated worker has one."""
+    disks = [worker.twin.disk_bytes if worker.twin else 0 for worker in spec.workers]
+    return int(sum(disks) * FULL_PERCENT / 100) if spec.twin is not None and all(disks) else 0
+
+
+def _room_bytes(spec: ClusterSpec, applied: ClusterSpec, left_bytes: int) -> int:
+    """Return what a variant's workers have of the room that all workers have together."""
+    if spec.capabilities.provisioned:  # that of the worker with the least, for each worker
+        return left_bytes * len(applied.workers) // len(spec.workers)
+    return min(left_bytes, _own_disks_bytes(applied) or left_bytes)
 
 
 def _size(path: Path) -> int:
@@ -129,7 +157,7 @@ def check_preflight(
     problems: dict[str, None] = {}
     notes: dict[str, None] = {}
     inputs: dict[tuple[object, ...], int] = {}
-    largest = 0
+    rooms: dict[str, _Room] = {}
     known: dict[ClusterVariant, tuple[ClusterSpec, Profile] | None] = {}
     for group in cells.values():
         variant = variant_of(group[0])
@@ -142,22 +170,23 @@ def check_preflight(
         except BoardclusterError as error:
             problems[_line(error)] = None
             continue
+        if variant.profile != spec.profile:  # `up` tells those of the cluster's own
+            name = Path(variant.profile).name
+            notes |= dict.fromkeys(f"profile {name}: {row}" for row in formed[1].remarks)
+        storage = storage_name(spec, variant)
         for job in jobs:
-            storage = storage_name(spec, variant)
             inputs[_input_key(storage, group[0], job)] = job.need.input_bytes
             notes |= dict.fromkeys(_notes(job))
             problems |= dict.fromkeys(_lacking(job, lacking))
-        largest = max(largest, sum(job.need.run_bytes for job in jobs))
-    space_bytes = sum(inputs.values()) + largest
-    left_bytes, held_bytes = free
-    if max(0, sum(inputs.values()) - held_bytes) + largest > left_bytes:
-        problems[
-            f"the inputs need {format_bytes(sum(inputs.values()))} and the largest run "
-            f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
-            "(use smaller sizes, fewer replicas, fewer different numbers of workers, or a larger "
-            "disk)"
-        ] = None
-    rows = tuple(_rows(cells.values(), typical_seconds))
+        if storage not in rooms:
+            workers = len(formed[0].workers)
+            rooms[storage] = _Room(workers, _room_bytes(spec, formed[0], free[0]))
+        run_bytes = sum(job.need.run_bytes for job in jobs)
+        rooms[storage].largest_bytes = max(rooms[storage].largest_bytes, run_bytes)
+    problems |= dict.fromkeys(_too_large(spec, inputs, rooms, free))
+    largest = max((room.largest_bytes for room in rooms.values()), default=0)
+    fast = spec.twin is not None and not heat_models(spec.nodes)
+    rows = tuple(_rows(cells.values(), typical_seconds, fast_warm_ups=fast))
     known_seconds = sum(row.known_seconds for row in rows)
     starts = len({trial.start for trial in trials})
     brought_up = len({(trial.start, variant_of(trial)) for trial in trials})
@@ -169,10 +198,41 @@ def check_preflight(
         starts=starts,
         known_seconds=known_seconds + max(0, brought_up - 1) * _FORM_CHANGE_SECONDS,
         unknown_runs=len(trials) - sum(row.known_runs for row in rows),
-        space_bytes=space_bytes,
+        space_bytes=sum(inputs.values()) + largest,
         notes=(*_idle_words(idle), *sorted(notes)),
         problems=tuple(problems),
     )
+
+
+def _too_large(
+    spec: ClusterSpec,
+    inputs: Mapping[tuple[object, ...], int],
+    rooms: Mapping[str, _Room],
+    free: tuple[int, int],
+) -> Iterable[str]:
+    """Say what has no room: all together, or what runs with fewer workers on the disks of so many.
+
+    Inputs are by their keys, whose first part is the storage.
+    """
+    left_bytes, held_bytes = free
+    together = sum(inputs.values())
+    largest = max((room.largest_bytes for room in rooms.values()), default=0)
+    if max(0, together - held_bytes) + largest > left_bytes:
+        yield (
+            f"the inputs need {format_bytes(together)} and the largest run "
+            f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
+            "(use smaller sizes, fewer replicas, fewer different numbers of workers, or a larger "
+            "disk)"
+        )
+    for storage, room in rooms.items():
+        own = sum(size for key, size in inputs.items() if key[0] == storage)
+        if room.bytes < left_bytes and max(0, own - held_bytes) + room.largest_bytes > room.bytes:
+            yield (
+                f"with {room.workers} of {len(spec.workers)} workers the inputs need "
+                f"{format_bytes(own)} and the largest run {format_bytes(room.largest_bytes)}, but "
+                f"their disks have {format_bytes(room.bytes)} for them (use smaller sizes, fewer "
+                "replicas, more workers, or larger disks)"
+            )
 
 
 def _formed(
@@ -221,7 +281,13 @@ def _input_key(storage: str, trial: Trial, job: TrialJob) -> tuple[object, ...]:
 def _rows(
     groups: Iterable[Sequence[Trial]],
     typical_seconds: Mapping[tuple[str, str, int, int], float],
+    *,
+    fast_warm_ups: bool,
 ) -> Iterable[PreflightRow]:
+    """Add up the cells of each workload and engine.
+
+    Warm-ups at this machine's full speed take next to nothing beside runs at the boards' speed.
+    """
     together: dict[tuple[str, str], list[Sequence[Trial]]] = {}
     for group in groups:
         together.setdefault((group[0].workload, group[0].engine), []).append(group)
@@ -231,7 +297,7 @@ def _rows(
             one = cell[0]
             took = typical_seconds.get((workload, engine, one.size_bytes, one.workers))
             if took is not None:
-                known_seconds += took * len(cell)
+                known_seconds += took * sum(not (fast_warm_ups and t.warm_up) for t in cell)
                 known_runs += len(cell)
         yield PreflightRow(
             workload=workload,

@@ -363,7 +363,7 @@ def submit_program(
             _clear(live, scratch, told if program.secrets else None)
         state, reason = _state(live, outcome, observed)
     except BoardclusterError as error:
-        reason = " ".join(error.message.split())[:1000]
+        reason = _with_losses(live, " ".join(error.message.split())[:1000])
     except BaseException as error:
         reason = interruption(error)
         _finish(store, attempt, AttemptState.INVALID, reason, engine=program.engine)
@@ -425,10 +425,14 @@ def _state(
         reason = "YARN saw no application: the program did not use the cluster"
     if observed.refusal and state is AttemptState.OK:
         state, reason = AttemptState.INVALID, observed.refusal
-    if dead := dead_daemons(live):
-        lost = f"node_lost: {', '.join(dead)}"
-        state, reason = AttemptState.INVALID, f"{lost}; {reason}" if reason else lost
-    return state, reason
+    told = _with_losses(live, reason)
+    return (state if told == reason else AttemptState.INVALID), told
+
+
+def _with_losses(live: LiveCluster, reason: str) -> str:
+    """Put before a reason what of the cluster no longer runs, which is more likely the cause."""
+    dead = dead_daemons(live)
+    return "; ".join(filter(None, [f"node_lost: {', '.join(dead)}" if dead else "", reason]))
 
 
 def _observed(observation: Observation, outcome: SubmissionOutcome) -> Observed:

@@ -312,8 +312,16 @@ def _whole_minutes(seconds: float) -> int:
 
 
 def _latest_record(home: Path, request: TuningRequest) -> TuningRecord | None:
-    """Return the latest tuning of the same; None without one."""
-    same = [row for row in read_records(home) if row.request.key == request.key]
+    """Return the latest tuning of the same; None without one.
+
+    One that was finished on another cluster, or of another version of the program, is of another.
+    """
+    same = [
+        row
+        for row in read_records(home)
+        if row.request.key == request.key
+        and (row.end is None or row.request.cluster_sha256 == request.cluster_sha256)
+    ]
     return same[-1] if same else None
 
 
@@ -649,7 +657,13 @@ def _result(
         also = ", disturbed ones included" if tainted else ""
         words += f" ({low:.2f} to {high:.2f}, 95 %, {ratio.pairs} pairs{also})"
     if ratio.verdict is not EffectVerdict.LOWER:
-        words += f": not shown to be better, so no profile is written and {against} stays"
+        little = f"they differ by less than {100 * ratio.smallest_effect:g} %"
+        why = {
+            EffectVerdict.HIGHER: "it takes more",
+            EffectVerdict.NOT_WORTHWHILE: little,
+            EffectVerdict.NOT_SHOWN: "not shown to be better",
+        }[ratio.verdict]
+        words += f": {why}, so no profile is written and {against} stays"
     return ProofResult(
         reason=reason,
         verdict=str(ratio.verdict),

@@ -166,7 +166,7 @@ def plan_tuning(
 
     workload = "submit" if order.is_program else request.target
     rows = dimensions(spec, request.engine, workload, cores=real_cores(spec))
-    free, fixed = _not_fixed(rows, declared.settings, request.base)
+    free, fixed = _not_fixed(rows, declared.settings, request)
     flags = {row.name: row.values[0] for row in free if row.tunable.flags}
     # Every point sets these; a heap among the base's options would refuse smaller containers.
     options = settings_of_params(free, flags)
@@ -186,14 +186,14 @@ def plan_tuning(
 
 
 def _not_fixed(
-    rows: Sequence[Dimension], fixed: Mapping[str, str], base: str
+    rows: Sequence[Dimension], fixed: Mapping[str, str], request: TuningRequest
 ) -> tuple[tuple[Dimension, ...], tuple[RuledOut, ...]]:
     """Leave out what a tuned profile could not change, or not without losing something.
 
-    The first is what ``[settings]`` of the cluster sets; the second are options of JVMs that the
-    user's own base sets, such as a ``-D`` that the program needs.
+    The first is what ``[settings]`` of the cluster or a parameter of the workload sets; the second
+    are options of JVMs that the user's own base sets, such as a ``-D`` that the program needs.
     """
-    options = all_properties(own_parts(base)[1])
+    options = all_properties(own_parts(request.base)[1])
     kept, out = [], []
     for row in rows:
         keys = row.tunable.properties
@@ -203,7 +203,10 @@ def _not_fixed(
             reason = f"[settings] of cluster.toml sets {own}, which overrides a profile"
             out.append(RuledOut(what=row.name, reason=reason))
         elif kept_option:
-            reason = f"{Path(base).name} sets {kept_option}, whose options are kept"
+            reason = f"{Path(request.base).name} sets {kept_option}, whose options are kept"
+            out.append(RuledOut(what=row.name, reason=reason))
+        elif given := row.tunable.fixing(request.parameters):
+            reason = f"the parameter {given} sets it, which overrides a profile"
             out.append(RuledOut(what=row.name, reason=reason))
         else:
             kept.append(row)

@@ -457,16 +457,17 @@ class ProgramRuns:
         except _LOST as error:
             self._tools.cluster.look_again()
             return _never_began(error.message, self._tools.clock() - began)
-        if "node_lost" in attempt.reason:
-            self._tools.cluster.look_again()
         result = self._result(attempt.name)
-        return _as_run(
+        ran = _as_run(
             self._request,
             attempt,
             result.measurement if result else None,
             limit_seconds=limit_seconds,
             wall_seconds=self._tools.clock() - began,
         )
+        if ran.outcome is Outcome.INVALID:
+            self._tools.cluster.look_again()
+        return ran
 
     def _result(self, run: str) -> Result | None:
         campaign = run.partition("/")[0].rpartition("-submit-")[0]

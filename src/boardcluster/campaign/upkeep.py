@@ -35,6 +35,7 @@ from boardcluster.telemetry.meters.registry import meter_facts
 from boardcluster.units import format_count
 
 __all__ = [
+    "OF_EXPERIMENT",
     "SCRATCH_STAYS",
     "attach_recovered",
     "bring_up",
@@ -52,6 +53,8 @@ __all__ = [
 _GRACE_SECONDS = 3.0
 _END_SECONDS = 60.0
 
+OF_EXPERIMENT = "of-experiment"
+"""File in the state folder of a twin: what its nodes keep is to be deleted with the experiment."""
 SCRATCH_STAYS = (
     "{name}: what a submission left in the folder scratch of this node, perhaps a secret, "
     "could not be deleted: {why}"
@@ -102,6 +105,7 @@ def start_cluster(
     leave_safe_mode: bool = False,
 ) -> LiveCluster:
     """Do what ``bring_up`` does to the cluster; only with the driver lock held."""
+    (home / OF_EXPERIMENT).unlink(missing_ok=True)  # what it keeps from now on is the user's
     security = read_spec(home / "cluster.toml").security
     if security is Security.INSECURE_LAB:
         follow.line(INSECURE_WARNING)

@@ -148,8 +148,9 @@ def look_at_boards(
     try:
         built = build_profile(profile, spec)
     except CapacityError as error:
-        if len(found) == 1:
-            raise
+        if len(found) == 1:  # it may have been a worker of others, and only leaves its cluster
+            reporter.line(f"remark: {error.message}; `boardcluster up` refuses to start")
+            return spec
         # Small boards: a master that does not work leaves room for its own daemons.
         reporter.line(f"the master is not a worker: {error.message}")
         spec = propose(workers_only=True)

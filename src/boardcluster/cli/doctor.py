@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +17,7 @@ from boardcluster.cluster.lock import driver_lock
 from boardcluster.doctor import Facts, Finding, Severity, ask_boards, examine, gather_facts
 from boardcluster.errors import BoardclusterError, HostError, UsageError
 from boardcluster.remote.base import Remote
+from boardcluster.services.boards import require_own_boards
 from boardcluster.units import format_count
 
 __all__ = ["EPILOG", "command"]
@@ -52,7 +52,7 @@ def command(
     )
     boards = _boards_of(facts)
     findings = _findings(facts, boards)
-    if fix and _repair_all(findings, boards, folder=facts.home, ask=not yes):
+    if fix and _repair_all(findings, boards, facts, ask=not yes):
         findings = _findings(facts, boards)
     if as_json:
         print_json(findings)
@@ -79,13 +79,13 @@ def _findings(facts: Facts, boards: Mapping[str, Remote]) -> list[Finding]:
 
 
 def _repair_all(
-    findings: Sequence[Finding], boards: Mapping[str, Remote], *, folder: Path, ask: bool
+    findings: Sequence[Finding], boards: Mapping[str, Remote], facts: Facts, *, ask: bool
 ) -> bool:
     """Run the repairs that can do no harm; return whether any was run.
 
     Raises:
         UsageError: there is no terminal to ask on.
-        LockedError: another driver is working on these boards.
+        LockedError: another driver is working on these boards, or they are another's.
     """
     reporter = Reporter()
     rows = [row for row in findings if row.repair]
@@ -96,7 +96,9 @@ def _repair_all(
         raise UsageError(
             "--fix asks before each repair, but there is no terminal to ask on", hint="add --yes"
         )
-    with driver_lock(folder, doing="doctor --fix"):
+    with driver_lock(facts.home, doing="doctor --fix"):
+        if facts.declared.capabilities.over_ssh:
+            require_own_boards(facts.home, facts.declared.nodes)
         done = [_repair(row, boards[row.node], reporter, ask=ask) for row in rows]
     return any(done)
 

@@ -45,6 +45,6 @@ def command(
             seconds = time.monotonic() - began
             say(f"down after {seconds:.1f} s; HDFS was {'deleted' if wipe else 'kept'}")
         else:
-            say("nothing was running" + ("; the nodes' folders were deleted" if wipe else ""))
+            say("the nodes' folders were deleted" if wipe else "nothing was running")
 
     take_down(folder, follow=Reporter(), wipe=wipe, without=named_nodes(folder, without), told=tell)

@@ -69,23 +69,7 @@ def command(
     if dry_run:
         _show(experiment, checked, as_json=as_json)
         return
-    reporter = Reporter()
-    results: dict[str, tuple[Result, ...]] = {}
-    broken: list[BoardclusterError] = []
-    for place, stand in enumerate(checked.stands):
-        rest = _rest(checked.stands[place + 1 :])
-        reporter.line(f"twin {stand.name}: {_left_words(stand)}{rest}")
-        try:
-            results[stand.name] = twins.run_stand(
-                stand, checked, cache=cache_folder(cache), follow=reporter, keep=keep
-            )
-        except CapacityError:  # of this machine, so the next twin would fail, too
-            raise
-        except BoardclusterError as error:  # a night must not end with its first twin
-            if load_state(stand.home) is not None:
-                raise  # what still runs of it would disturb the next one
-            reporter.line(f"twin {stand.name} is skipped for now: {error.message}")
-            broken.append(error)
+    results, broken = _run_all(checked, cache=cache_folder(cache), keep=keep)
     if broken and not results:
         raise broken[0]
     table = tabulate(
@@ -102,6 +86,34 @@ def command(
             "; ".join([*lost, *(error.message for error in broken)]),
             hint="see the reasons above; the same command runs what is invalid or pending",
         )
+
+
+def _run_all(
+    checked: Checked, *, cache: Path, keep: bool
+) -> tuple[dict[str, tuple[Result, ...]], list[BoardclusterError]]:
+    """Run the twins one after the other; return the results by twin, and why others broke off."""
+    from boardcluster.campaign import experiment as twins  # noqa: PLC0415
+
+    reporter = Reporter()
+    results: dict[str, tuple[Result, ...]] = {}
+    broken: list[BoardclusterError] = []
+    for place, stand in enumerate(checked.stands):
+        rest = _rest(checked.stands[place + 1 :])
+        reporter.line(f"twin {stand.name}: {_left_words(stand)}{rest}")
+        try:
+            results[stand.name] = twins.run_stand(
+                stand, checked, cache=cache, follow=reporter, keep=keep
+            )
+        except CapacityError:  # of this machine, so the next twin would fail, too
+            raise
+        except BoardclusterError as error:  # a night must not end with its first twin
+            if load_state(stand.home) is not None:
+                raise  # what still runs of it would disturb the next one
+            reporter.line(f"twin {stand.name} is skipped for now: {error.message}")
+            broken.append(error)
+            if found := twins.verified_so_far(stand, checked):
+                results[stand.name] = found
+    return results, broken
 
 
 # Showing

@@ -19,6 +19,7 @@ from boardcluster.spec.cluster import DEFAULT_FOLDER
 from boardcluster.units import GIB, MIB, format_bytes, format_rate, format_seconds
 
 __all__ = [
+    "SERVICE_LOGIN",
     "SKEW_MOST_SECONDS",
     "Refusal",
     "discover",
@@ -75,6 +76,15 @@ class Refusal:
     """What is wrong, and why it matters."""
     fix: str
     """What to do, in one line."""
+
+
+SERVICE_LOGIN = Refusal(
+    reason=f"{SERVICE_USER} is the name of the account that boardcluster makes for its services; "
+    "it ends all processes of that account",
+    fix="log in as another user who may use sudo without a password, and name that one in `host` "
+    "of cluster.toml",
+)
+"""To log in as the service user."""
 
 
 def discover(remote: Remote, *, folder: str = "") -> NodeFacts:
@@ -214,12 +224,7 @@ def refuse_sudo(facts: NodeFacts) -> Refusal | None:
     """Refuse a login user who cannot become root unasked."""
     user = facts.login_user
     if user == SERVICE_USER:
-        return Refusal(
-            reason=f"{user} is the name of the account that boardcluster makes for its services; "
-            "it ends all processes of that account",
-            fix="log in as another user who may use sudo without a password, and name that one in "
-            "`host` of cluster.toml",
-        )
+        return SERVICE_LOGIN
     if facts.sudo is Sudo.ASKS:
         return Refusal(
             reason=f"sudo asks {user} for a password, which cannot be typed on many nodes",

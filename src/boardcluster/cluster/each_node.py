@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from boardcluster.errors import BoardclusterError
@@ -12,6 +13,7 @@ from boardcluster.remote.gate import end_programs
 __all__ = ["ASKED_AT_ONCE", "each_node", "raise_first"]
 
 _NODES_AT_ONCE = 16
+_END_AGAIN_SECONDS = 0.2
 
 ASKED_AT_ONCE = 64
 """Of nodes that are only asked something: one that does not answer keeps its place for seconds."""
@@ -33,12 +35,17 @@ def each_node(
             errors[name] = error
 
     order = list(names)
+    begun: list[Future[None]] = []
     with ThreadPoolExecutor(at_once) as pool:
         try:
-            list(pool.map(guarded, order))
+            begun.extend(pool.submit(guarded, name) for name in order)
+            for future in begun:
+                future.result()
         except BaseException:  # Ctrl-C: what the nodes were asked may take an hour
             pool.shutdown(wait=False, cancel_futures=True)
-            end_programs()
+            while not all(future.done() for future in begun):
+                end_programs()  # again: one that waited for another begins its program only now
+                time.sleep(_END_AGAIN_SECONDS)
             raise
     return (
         {name: answers[name] for name in order if name in answers},

@@ -83,7 +83,6 @@ def _details(raw: Mapping[str, Any], *, dead: tuple[str, ...]) -> BoardDetails:
     return BoardDetails(
         provisioned=raw["provisioned"],
         firewall=None if nft is None else nft["status"] == 0 and firewall_is_whole(nft["out"]),
-        firewall_file=raw["firewall_file"],
         name_addresses=tuple(dict.fromkeys(line.split()[0] for line in lines if line.strip())),
         cluster_ids={path: _cluster_id(text) for path, text in raw["versions"].items()},
         login_id=raw["uid"],

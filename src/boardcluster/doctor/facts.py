@@ -50,8 +50,6 @@ class BoardDetails:
     """Whether `up` has installed the cluster there."""
     firewall: bool | None = None
     """Whether our table of nftables is loaded; None if nft gives no answer."""
-    firewall_file: bool = False
-    """Whether its rules are there to be loaded."""
     name_addresses: tuple[str, ...] = ()
     """What its name in cluster.toml resolves to, there."""
     cluster_ids: Mapping[str, str] = field(default_factory=dict)

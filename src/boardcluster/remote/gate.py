@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -28,6 +29,7 @@ __all__ = [
     "LeftRunning",
     "Piped",
     "beside",
+    "cleaning_up",
     "end_programs",
     "leave_running",
     "pipe",
@@ -69,6 +71,8 @@ class Completed:
     """Captured standard error; empty where it went to a file."""
     duration_seconds: float
     """Monotonic clock from just before the start to just after the end."""
+    ended_by_us: bool = False
+    """Whether ``end_programs`` told it to end."""
 
     @property
     def text(self) -> str:
@@ -120,21 +124,42 @@ def tail_text(data: bytes | Path, *, lines: int = 12) -> str:
     return "\n".join(data[-_TAIL_BYTES:].decode(errors="replace").strip().splitlines()[-lines:])
 
 
-_running: dict[int, subprocess.Popen[bytes]] = {}
-"""Programs that threads other than the main one wait for, by process id."""
+class _Program(subprocess.Popen[bytes]):
+    """A program that was started here."""
+
+    ended_by_us = False
+    """Whether ``end_programs`` told it to end."""
+
+
+_running: dict[int, _Program] = {}
+"""Programs that threads other than the main one wait for, by process id; not their clean-ups."""
+
+_cleans_up = ContextVar("_cleans_up", default=False)
+"""Whether what this thread starts is a clean-up."""
 
 
 def end_programs() -> None:
     """End what threads of ours wait for: Ctrl-C reaches only the main thread."""
     for process in tuple(_running.values()):
+        process.ended_by_us = True
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def _group(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def cleaning_up() -> Iterator[None]:
+    """Keep ``end_programs`` off what this thread starts in the block, which must end soon."""
+    before = _cleans_up.set(True)
+    try:
+        yield
+    finally:
+        _cleans_up.reset(before)
+
+
+@contextlib.contextmanager
+def _group(process: _Program) -> Iterator[_Program]:
     """End the whole process group if the block is left before the program ended."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() and not _cleans_up.get():
         _running[process.pid] = process
     try:
         yield process
@@ -183,9 +208,9 @@ def _popen(
     stderr: int | IO[bytes],
     env: Mapping[str, str] | None,
     cwd: Path | None,
-) -> subprocess.Popen[bytes]:
+) -> _Program:
     try:
-        return subprocess.Popen(
+        return _Program(
             list(argv),
             stdin=stdin,
             stdout=stdout,
@@ -322,6 +347,7 @@ def run_program(
         stdout=stdout,
         stderr=stderr,
         duration_seconds=duration_seconds,
+        ended_by_us=process.ended_by_us,
     )
 
 
@@ -355,6 +381,7 @@ def run_logged(
         stdout=b"",
         stderr=b"",
         duration_seconds=duration_seconds,
+        ended_by_us=process.ended_by_us,
     )
 
 
@@ -456,7 +483,7 @@ def pipe(
         RemoteError: a stage failed or the whole did not end in time.
     """
     with source.open("rb") as first, target.open("wb") as last, contextlib.ExitStack() as stack:
-        running: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
+        running: list[tuple[_Program, IO[bytes]]] = []
         stream: IO[bytes] = first
         for index, argv in enumerate(stages):
             final = index == len(stages) - 1

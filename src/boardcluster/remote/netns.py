@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from boardcluster.errors import BoardclusterError, RemoteError
-from boardcluster.remote.gate import pipe
+from boardcluster.remote.gate import cleaning_up, pipe
 from boardcluster.remote.local import LocalRemote
 
 __all__ = ["NetnsRemote", "NetnsUserRemote", "become", "enter", "unpack"]
@@ -199,7 +199,7 @@ class NetnsUserRemote(NetnsRemote):
             self.run(["mkdir", "-p", "-m", "700", "--", folder])
             yield folder
         except BaseException:
-            with contextlib.suppress(BoardclusterError):
+            with contextlib.suppress(BoardclusterError), cleaning_up():
                 self.run(remove)
             raise
         self.run(remove)

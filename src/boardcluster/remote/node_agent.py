@@ -588,9 +588,12 @@ def owner(request: dict[str, Any]) -> dict[str, Any] | None:
 def claim(request: dict[str, Any]) -> dict[str, Any]:
     """Claim this node unless it is another's, or even then; answer whose it is, and was before.
 
-    Of several who ask at once one wins: a link is made by one alone.
+    Of several who ask at once one wins: a link is made by one alone. Who logs in as the service
+    user gets nothing but that answer: whoever has the node ends all processes of that user.
     """
     path, mine = request["path"], request["owner"]
+    if (login := os.environ.get("SUDO_USER")) == request["service_user"]:
+        return {"login": login}
     before = owner(request)
     if before is not None and before.get("id") == mine["id"]:
         return {"now": before, "before": before}  # also of a file system that is read-only now

@@ -370,8 +370,9 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
         own, uid = [], 0
     link = inside(root, "/opt/boardcluster/java")
     return {
-        "provisioned": os.access(inside(root, "/etc/boardcluster/manifest.json"), os.F_OK),
-        "firewall_file": os.access(inside(root, "/etc/boardcluster/firewall.nft"), os.F_OK),
+        # The record stays, too, where only the data was kept.
+        "provisioned": os.path.isdir(inside(root, "/opt/boardcluster"))
+        and os.access(inside(root, "/etc/boardcluster/manifest.json"), os.F_OK),
         "versions": texts(root, expand(root, versions)),
         "uid": uid,
         "permissions": permissions(root, own),

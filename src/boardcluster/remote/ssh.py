@@ -10,6 +10,7 @@ the node is found by it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import re
 import shlex
@@ -33,6 +34,7 @@ from boardcluster.remote.gate import (
     Completed,
     Piped,
     beside,
+    cleaning_up,
     run_program,
     shown,
     streaming,
@@ -73,8 +75,19 @@ _PUT_FLAGS = ("-rlpt", "--copy-unsafe-links")
 _GET_FLAGS = ("-rLpt",)
 """No links: nothing that a node sends points at something of the driver's."""
 
+_BROKEN_STATUSES = frozenset({10, 12, 30, 35, 255})
+"""Of rsync whose connection broke (rsync(1), EXIT VALUES); the last is ssh's own."""
+
+_SYSTEM_ERROR = re.compile(r"^rsync: .* \((\d+)\)$", re.M)
+_BROKEN_ERRORS = frozenset({errno.EPIPE, errno.ECONNRESET, errno.ETIMEDOUT})
+"""What rsync gets from the system then; any other error is one of a file, and its reason."""
+
 _COMPARE_NANOSECONDS = "--modify-window=-1"
 """Two versions of a small file may have the same size and be made within one second."""
+
+
+class _NotBegunError(RemoteError):
+    """The ssh of a command was ended by us before the command began."""
 
 
 class SshRemote:
@@ -132,7 +145,7 @@ class SshRemote:
                 cwd=cwd,
                 timeout_seconds=timeout_seconds,
             )
-        except (UnreachableError, HostKeyError, LoginError):
+        except (UnreachableError, HostKeyError, LoginError, _NotBegunError):
             raise  # nothing began, and a refused login that is tried twice counts twice there
         except BaseException:
             self._end(token, become)
@@ -180,10 +193,13 @@ class SshRemote:
         except RemoteTimeoutError as error:
             raise self._timed_out(argv, token, error.stderr, timeout_seconds) from error
         before, began, after = done.stderr.partition(f"{token}\n".encode())
+        ended = re.search(rb"%b (\d+)\n" % token.encode(), after)
+        if ended is None and done.ended_by_us:
+            kind = RemoteError if began else _NotBegunError
+            raise kind(f"{self._name}: boardcluster ended it, as it stops: {shown(argv)}")
         if not began:
             raise self._no_connection(before, done.returncode)
         self._route.silence.error = None
-        ended = re.search(rb"%b (\d+)\n" % token.encode(), after)
         if ended is None:
             last = tail_text(after, lines=1) or f"ssh ended with status {done.returncode}"
             raise UnreachableError(
@@ -242,7 +258,7 @@ class SshRemote:
     def _end(self, token: str, become: tuple[str, ...]) -> None:
         """End a command on the node, as far as the node can be reached."""
         request = {"do": "end_marked", "mark": f"{_MARK}={token}", "grace_seconds": _GRACE_SECONDS}
-        with contextlib.suppress(BoardclusterError):
+        with contextlib.suppress(BoardclusterError), cleaning_up():
             self._attempt(
                 [*_PYTHON, node_program()],
                 token=_new_token(),
@@ -327,15 +343,23 @@ class SshRemote:
 
     def _copy_failure(self, what: str, done: Completed) -> BoardclusterError:
         """Say why a copy failed; if it is the way to the node, by the error of a command."""
-        words = tail_text(done.stderr, lines=3)
+        said, words = tail_text(done.stderr), tail_text(done.stderr, lines=3)
+        if done.ended_by_us:
+            return RemoteError(f"{self._name}: {what}: boardcluster ended it, as it stops")
         if re.search(r"(link_stat|change_dir) .* failed: No such file or directory", words):
             return RemoteError(f"{self._name}: {what}: it does not exist")
-        if "No space left on device" in words:
+        if "No space left on device" in said:  # often above what a lost connection makes it say
             return CapacityError(
-                f"{self._name}: {what}: a disk is full: {words}",
+                f"{self._name}: {what}: a disk is full: {said}",
                 hint="free space there, or use a larger disk",
             )
         self.run(["rsync", "--version"])
+        of_files = {int(each) for each in _SYSTEM_ERROR.findall(said)} - _BROKEN_ERRORS
+        if done.returncode in _BROKEN_STATUSES and not of_files:
+            return UnreachableError(
+                f"{self._name}: {what}: the connection broke: {words}",
+                hint=f"check power and network of {self._name}",
+            )
         return RemoteError(f"{self._name}: {what}: {words}")
 
     @contextlib.contextmanager
@@ -382,7 +406,7 @@ class SshRemote:
             self.run(["mkdir", "-p", "-m", "700", "--", folder])
             yield folder
         except BaseException:
-            with contextlib.suppress(BoardclusterError):
+            with contextlib.suppress(BoardclusterError), cleaning_up():
                 self.run(remove)
             raise
         self.run(remove)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.base import Remote
-from boardcluster.remote.gate import Completed, tail_text
+from boardcluster.remote.gate import Completed, cleaning_up, tail_text
 from boardcluster.remote.node_rpc import rpc
 
 __all__ = ["run_job"]
@@ -170,7 +170,8 @@ class _SshJob:
             "mark": f"{_MARK}={self.id}",
             "grace_seconds": _GRACE_SECONDS,
         }
-        return str(rpc(self.remote, request, timeout_seconds=_END_SECONDS)["stderr"])
+        with cleaning_up():
+            return str(rpc(self.remote, request, timeout_seconds=_END_SECONDS)["stderr"])
 
     def _steadily(self, action: Callable[[], Answer]) -> Answer:
         """Do something again and again while the node is out of reach, but not for ever."""

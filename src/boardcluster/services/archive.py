@@ -162,15 +162,15 @@ def _dump(there: Installation, java: Java, folder: Path, name: str) -> str:
         return f"{there.pair.id} has no list of classes for {name}"
     work = folder / f".{name}"
     shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
     classes = work / "classes"
-    classes.write_bytes(listed)
     options = dump_options(str(classes), f"{work}/archive", there.jars(ARCHIVES[name]))
     try:
+        work.mkdir()
+        classes.write_bytes(listed)
         run_program([str(java.program), "-Xshare:dump", *options], timeout_seconds=900)
         (work / "archive").replace(folder / f"{name}.jsa")
     except (RemoteError, OSError) as error:
         return str(error).splitlines()[0]
     finally:
-        shutil.rmtree(work)
+        shutil.rmtree(work, ignore_errors=True)
     return ""

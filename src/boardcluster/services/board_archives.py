@@ -37,6 +37,7 @@ from boardcluster.fetch.cache import (
     writing,
 )
 from boardcluster.remote.base import Remote
+from boardcluster.remote.gate import cleaning_up
 from boardcluster.remote.node_rpc import rpc
 from boardcluster.services.archive import ARCHIVES, class_list, dump_options, lists_digest
 from boardcluster.services.layout import Layout
@@ -367,7 +368,7 @@ class BoardArchives:
             self._progress(f"{remote.name}: {_MAKING}", len(self._lists), len(self._lists))
             remote.get(f"{ARCHIVES_WORK}/made", target)
         finally:
-            with contextlib.suppress(BoardclusterError):
+            with contextlib.suppress(BoardclusterError), cleaning_up():
                 remote.run(remove)
 
     def _write_lists(self, folder: Path) -> Path:

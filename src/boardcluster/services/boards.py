@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 
 from boardcluster.cluster.discovery import discover, require_nodes, skews, vague_clocks
@@ -19,7 +20,7 @@ from boardcluster.cluster.kinds.boards.nodes import (
 )
 from boardcluster.cluster.owner import Owner
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState
-from boardcluster.errors import ClusterError, StoreError
+from boardcluster.errors import ClusterError, HostError, StoreError
 from boardcluster.fetch.cache import Progress, write_atomically, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.remote.base import ProcessRef, Remote
@@ -40,7 +41,13 @@ from boardcluster.services.provision.desired import (
 )
 from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
 from boardcluster.services.provision.node.guards import LOADS_FIREWALL
-from boardcluster.services.provision.provisioning import Change, plan, provision, uninstall
+from boardcluster.services.provision.provisioning import (
+    Change,
+    plan,
+    provision,
+    uninstall,
+    unmounted,
+)
 from boardcluster.services.provision.resources import Resource, Tree, tree_of
 from boardcluster.services.provision.units import render_units
 from boardcluster.store import from_json, to_json
@@ -82,9 +89,6 @@ MPI_PACKAGES = ("gcc", "libc6-dev", "hpcc", "openmpi-bin", "netpipe-tcp", "netpi
 
 
 _LOOK_SECONDS = 3
-
-_SYSTEMD_RUNS = "/run/systemd/system"
-"""Exists where systemd is the init system (sd_booted(3))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,10 +177,14 @@ def boards_were_reached(home: Path) -> bool:
 
 
 def wipe_boards(home: Path, spec: ClusterSpec) -> None:
-    """Delete HDFS, logs and configuration from every board; what is installed stays.
+    """End what still runs on every board, and delete HDFS, logs and configuration there.
+
+    What is installed stays.
 
     Raises:
         LockedError: a board is another driver's; nothing was deleted.
+        HostError: a board's disk is not mounted; nothing was deleted there.
+        ClusterError: something does not end; nothing was deleted there.
         RemoteError: a board cannot be reached.
     """
     nodes = board_nodes(home)
@@ -184,9 +192,17 @@ def wipe_boards(home: Path, spec: ClusterSpec) -> None:
     rows = {node.name: node for node in spec.nodes}
 
     def one(name: str) -> None:
+        admin, folder = nodes.admin(rows[name]), rows[name].folder
+        if folder in unmounted(admin):
+            raise HostError(
+                f"{name}: {folder} was on a disk of its own, which is not mounted now; what is on "
+                "it was not deleted",
+                hint=f"mount it and run the command again, or add --without {name}",
+            )
+        nodes.end_on(rows[name])
         # No path of a folder needs quoting; see spec/checks.py. Others may keep files in it, too.
-        ours = [f"{rows[name].folder}/{part}" for part in OWN]
-        nodes.admin(rows[name]).run(["sh", "-c", f"rm -rf -- {' '.join(ours)}"])
+        ours = [f"{folder}/{part}" for part in OWN]
+        admin.run(["sh", "-c", f"rm -rf -- {' '.join(ours)}"])
 
     _, errors = each_node(rows, one)
     raise_first(errors)
@@ -246,7 +262,7 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
     """Look at boards as root.
 
     Raises:
-        HostError: one of them cannot be a node.
+        HostError: one of them cannot be a node, or has another address than the declared one.
         ClusterError: two clocks are too far apart, or one is not known.
     """
     specs = {node.name: node for node in rows}
@@ -255,6 +271,12 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
     )
     raise_first(errors)
     require_nodes(facts, hint="fix that, or leave the node out")
+    if moved := [words for row in rows if (words := _moved(row, facts[row.name]))]:
+        raise HostError(
+            "; ".join(moved),
+            hint="give each board that address (a fixed lease in the router, or a static one), or "
+            "correct its `address` in cluster.toml",
+        )
     if vague := vague_clocks(facts):
         raise ClusterError(
             "; ".join(vague.values()),
@@ -268,6 +290,18 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
             "until `timedatectl` says that the clock is synchronized",
         )
     return facts
+
+
+def _moved(node: NodeSpec, facts: NodeFacts) -> str:
+    """Say that a board has other addresses than the declared one; empty if it may have that."""
+    held = [one.partition("/")[0] for link in facts.links for one in link.addresses]
+    # Addresses that hold on one link only are not among those that were found.
+    if not held or node.address in held or ip_address(node.address).is_link_local:
+        return ""
+    return (
+        f"{node.name}: {node.address}, its address in cluster.toml, is on no interface; it has "
+        f"{', '.join(held)}"
+    )
 
 
 def make_ready(
@@ -466,13 +500,6 @@ def end_boards(home: Path, state: LiveState) -> int:
     nodes = board_nodes(home)
     rows = {node.name: node for node in state.nodes}
 
-    def stop_units(name: str) -> None:
-        admin = nodes.admin_of(rows[name], state)
-        if admin.run(["test", "-d", _SYSTEMD_RUNS], check=False).returncode == 0:
-            Systemd(admin).stop_all()
-
-    # What cannot be reached is named by what follows.
-    each_node(rows, stop_units)
     ended = nodes.destroy(state)
     # Here lies, too, what a driver that was killed had lent to a node, or a job of its.
     each_node(
@@ -487,11 +514,12 @@ def end_boards(home: Path, state: LiveState) -> int:
 def take_back(
     home: Path, boards: Sequence[NodeSpec], *, keep_data: bool, dry_run: bool, progress: Progress
 ) -> dict[str, list[str]]:
-    """Take back from boards what was installed; return in words what was, by node.
+    """End what runs on boards, and take back what was installed; return in words what, by node.
 
     Raises:
+        LockedError: a board is another driver's; nothing was changed.
         RemoteError: a board cannot be reached.
-        ClusterError: daemons or jobs still run there.
+        ClusterError: something does not end there.
         InstallError: something could not be taken back.
     """
     nodes = board_nodes(home)
@@ -499,9 +527,13 @@ def take_back(
         nodes.require_own(boards)
     rows = {node.name: node for node in boards}
     progress(f"checking what was installed on {len(rows)} boards", 0, 0)
-    done, errors = each_node(
-        rows, lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run)
-    )
+
+    def one(name: str) -> list[Change]:
+        if not dry_run:
+            nodes.end_on(rows[name])
+        return uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run)
+
+    done, errors = each_node(rows, one)
     if errors:  # what was done elsewhere must not go unsaid
         for name, changes in done.items():
             progress(f"{name}: changes: {len(changes)}", 0, 0)

@@ -833,10 +833,12 @@ def _end_all(home: Path, state: LiveState) -> int:
 def wipe(home: Path, *, without: Collection[str] = ()) -> None:
     """Delete the nodes' folders: HDFS with everything in it, logs, configuration.
 
-    Boards named in ``without`` are gone, and are left as they are.
+    What runs on boards although no cluster is recorded is ended first. Boards named in ``without``
+    are gone, and are left as they are.
 
     Raises:
-        ClusterError: the cluster is still up.
+        ClusterError: the cluster is still up, or something on a board does not end.
+        HostError: a board's disk is not mounted.
         RemoteError: a board cannot be reached.
     """
     if load_state(home) is not None:

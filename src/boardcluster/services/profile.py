@@ -7,10 +7,11 @@ about contradictions that are found before a job hangs on them. Settings go on t
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -168,16 +169,20 @@ def _profile(name: str, spec: ClusterSpec, on_top: Mapping[str, str]) -> Profile
     properties = merge_files({file: {} for file in FILES}, by_file(of_all), printed)
     if raw.get("base"):
         return _on_base(name, raw, properties, spec, on_top)
+    together = merge_files(properties, by_file(on_top))
+    remarks = _check(name, together, spec, raw.get("with_one_worker", ""))
+    tuned, refusal = raw.get("tuned", {}), ""
+    if tuned:
+        with _tuned_elsewhere(name, tuned):
+            refusal = check_settings_fit(all_properties(together), together, {}, spec)
     return Profile(
         name=name,
         source=raw["source"],
         properties=properties,
         per_node={},
         small_daemons=False,
-        remarks=_check(
-            name, merge_files(properties, by_file(on_top)), spec, raw.get("with_one_worker", "")
-        ),
-        spark_refusal="",
+        remarks=(*remarks, *_tuned_remarks(tuned, spec)),
+        spark_refusal=refusal,
         inferred=inferred,
     )
 
@@ -198,15 +203,23 @@ def _on_base(
     settings = all_properties(properties)
     base = _profile(raw["base"], spec, {**settings, **on_top})
     below = replace(base, name=name, source=raw["source"])
+    with _tuned_elsewhere(name, tuned):
+        # What is set on top of it decides whether it fits: it was tuned with that.
+        built = with_settings(below, {**settings, **on_top}, spec)
+    return replace(built, remarks=(*built.remarks, *_tuned_remarks(tuned, spec)))
+
+
+@contextlib.contextmanager
+def _tuned_elsewhere(name: str, tuned: Mapping[str, Any]) -> Iterator[None]:
+    """Say of a profile of one's own that does not fit what it was tuned on, if it was."""
     try:
-        built = with_settings(below, settings, spec)
+        yield
     except CapacityError as error:
         was = f", which was tuned on {_tuned_on(tuned)}" if tuned else ""
         raise CapacityError(
             f"profile {Path(name).name}{was}: {error.message}",
             hint="tune again on this cluster, or choose another profile",
         ) from error
-    return replace(built, remarks=(*built.remarks, *_tuned_remarks(tuned, spec)))
 
 
 def _tuned_on(tuned: Mapping[str, Any]) -> str:

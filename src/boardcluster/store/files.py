@@ -39,6 +39,7 @@ __all__ = [
     "campaign_file_path",
     "campaign_path",
     "check_id",
+    "is_temporary",
     "put_in_place",
     "read_cluster",
     "read_record",
@@ -59,6 +60,7 @@ _READABLE = (1, 2, 3, 4, 5, 6, 7)
 """Earlier formats lack fields, which take the records' defaults: 1 those of campaign files, 2 those
 of verdicts and energy, 3 those of emulated boards, 4 settings of the engines, 5 starts of the
 cluster, precisions and declared comparisons, 6 digests of campaign files."""
+_TEMPORARY = re.compile(r"\..+\.\d+")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 
@@ -150,6 +152,11 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one that ``replacing`` gives; a driver that is killed leaves the file."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def read_cluster(home: Path) -> ClusterSpec | None:

@@ -161,12 +161,27 @@ def number(text: bytes, base: int = 10) -> int | None:
         return None
 
 
-def cpu_times(files: Files) -> dict[str, Any]:
-    """Read CPU time by state, summed over the cores."""
-    words = files.read("/proc/stat", 512).split(b"\n", 1)[0].split()
-    if len(words) < 9:
+def bound_cpus() -> set[int]:
+    """Return the CPUs that we are bound to; none where we may use all, and the kernel's sum does.
+
+    Of a container or a program bound to some CPUs, the others are not there to be used: idle, they
+    would hide that ours are all busy.
+    """
+    own = os.sched_getaffinity(0)
+    return own if len(own) < (os.cpu_count() or 1) else set()
+
+
+def cpu_times(files: Files, cpus: set[int]) -> dict[str, Any]:
+    """Read CPU time by state, summed over the given cores, or over all where none is given."""
+    names = {b"cpu%d" % cpu for cpu in cpus} or {b"cpu"}
+    lines = files.read("/proc/stat", 1 << 16 if cpus else 512).split(b"\n")[:-1]  # the last is cut
+    rows = [words for line in lines if (words := line.split()) and words[0] in names]
+    if not rows or min(map(len, rows)) < 9:
         return {}
-    return {name: sum(int(words[place]) for place in places) for name, places in CPU.items()}
+    return {
+        name: sum(int(words[place]) for words in rows for place in places)
+        for name, places in CPU.items()
+    }
 
 
 def memory(files: Files) -> dict[str, Any]:
@@ -673,6 +688,7 @@ class Sampler:
         self._machine = request["scope"] == "machine"
         self.processes = Processes(files, request)
         self._devices = whole_devices(files) if self._machine else []
+        self._bound = bound_cpus()
         self._cpus = cores_with_clock(files) if self._machine else []
         self._sensors = sensors(files) if self._machine else []
         self._firmware = next((path for path in (FIRMWARE, FIRMWARE_5) if files.read(path)), "")
@@ -687,7 +703,7 @@ class Sampler:
         now = time.monotonic()
         row = network(self._files)
         if self._machine:
-            row |= cpu_times(self._files) | memory(self._files) | pressure(self._files)
+            row |= cpu_times(self._files, self._bound) | memory(self._files) | pressure(self._files)
             row |= disks(self._files, self._devices) | hottest(self._files, self._sensors)
             row |= clocks(self._files, self._cpus)
             if self._measure is not None:

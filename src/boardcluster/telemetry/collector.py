@@ -241,7 +241,7 @@ def node_targets(live: LiveCluster, folder: Path) -> dict[str, Target]:
                 "lives_with": os.getpid(),
             },
             folder=str(folder.resolve()),
-            cores=os.cpu_count() or 1,
+            cores=len(os.sched_getaffinity(0)),
         )
     return targets
 

@@ -9,7 +9,6 @@ same size, so that sizes and moods of the machine cancel.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +17,7 @@ from typing import TypeAlias
 from boardcluster.tuning.record import (
     BASE,
     Candidate,
+    Objective,
     Outcome,
     Purpose,
     TrialRecord,
@@ -52,13 +52,14 @@ _DRIFT_EVERY = 6
 """Runs between two looks at the base."""
 _AGAIN_MOST = 3
 """The best is measured at most so often before the proof."""
-_LIMIT_TIMES = 2.0
-"""A run is stopped after so many times what the best took at this size."""
+_LIMIT_TIMES = {Objective.TIME: 2.0, Objective.ENERGY: 4.0, Objective.BOTH: 2.0}
+"""A run is stopped after so many times what the fastest took at this size. A slower one takes less
+energy only if it takes less power by as much, and a quarter is less than idle boards take."""
 _LIMIT_LEAST_SECONDS = 20.0
 _FAILURES_MOST = 4
 """So many failures one after the other stop the search."""
 _LOST_MOST = 2
-"""A candidate of which so many runs at a size were lost counts as failed there."""
+"""A candidate of which so many runs in a row were lost at a size counts as failed there."""
 _AROUND_LIKELY_SECONDS = 20.0
 """What is likely around a run: conditions, gathering, reading the output back."""
 _RESERVE = 1.1
@@ -133,15 +134,21 @@ def _telling(record: TuningRecord) -> list[TrialRecord]:
     """Return the runs that say something of their candidate.
 
     One that a node, disk or host lost is made again; if that is lost as well, it may be because of
-    the candidate.
+    the candidate. One that never began says nothing.
     """
-    bad = Outcome.INVALID
-    lost = Counter((run.candidate, run.rung) for run in record.runs if run.outcome is bad)
-    return [
-        run
-        for run in record.runs
-        if run.outcome is not bad or lost[run.candidate, run.rung] >= _LOST_MOST
-    ]
+    telling: list[TrialRecord] = []
+    lost: dict[tuple[str, int], list[TrialRecord]] = {}
+    for run in record.runs:
+        key = (run.candidate, run.rung)
+        if run.outcome is not Outcome.INVALID:
+            lost.pop(key, None)
+            telling.append(run)
+        elif run.run:
+            in_a_row = lost.setdefault(key, [])
+            in_a_row.append(run)
+            if len(in_a_row) >= _LOST_MOST:
+                telling += in_a_row if len(in_a_row) == _LOST_MOST else [run]
+    return telling
 
 
 def _is_given_up(record: TuningRecord, rung: int) -> bool:
@@ -313,7 +320,8 @@ class Standing:
             for run in self._record.runs
             if run.rung == rung and run.outcome is Outcome.OK
         ]
-        return max(_LIMIT_LEAST_SECONDS, _LIMIT_TIMES * min(took))
+        times = _LIMIT_TIMES[self._record.request.objective]
+        return max(_LIMIT_LEAST_SECONDS, times * min(took))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,8 @@ Params: TypeAlias = "Mapping[str, Level]"
 _MIB = 1 << 20
 _BYTES = {"": 1, "b": 1, "k": 1 << 10, "m": _MIB, "g": 1 << 30}
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": _MIB}
+_LOOKS = 16
+"""At so many values it is looked for one that can run, where the least cannot."""
 
 
 def level_words(level: Level) -> str:
@@ -78,6 +80,20 @@ class Tunable:
     """The workloads that it concerns; empty for all."""
     not_for: tuple[str, ...] = ()
     """Those that it does not."""
+    fixed_by: tuple[str, ...] = ()
+    """Parameters of workloads that set it on the command line."""
+
+    def fixing(self, parameters: Mapping[str, str]) -> str:
+        """Return the parameter that sets it already, as ``NAME=VALUE``; empty if none does.
+
+        Parameters are named with their workload, as ``terasort.reduces``.
+        """
+        for entry in self.fixed_by:
+            name, _, value = entry.partition("=")
+            there = parameters.get(name, "0")
+            if there == value if value else there != "0":
+                return f"{name}={there}"
+        return ""
 
     def concerns(self, engine: Engine, workload: str) -> bool:
         """Whether it can matter to a workload on an engine."""
@@ -253,23 +269,58 @@ def _narrow(
         values = tuple(value for value in row.values if not why[value])
         out = [RuledOut(what=f"{row.name} {v}", reason=why[v]) for v in row.values if why[v]]
         return (replace(row, values=values) if len(values) > 1 else None), out
-    low, high = row.snapped(row.low), row.snapped(row.high)
-    if reason := refused({row.name: low}):
-        return None, [RuledOut(what=f"{row.name} from {row.text(low)}", reason=reason)]
-    if not (reason := refused({row.name: high})):
-        return row, []
-    fits, fails = float(low), float(high)
-    while fails - fits > (row.tunable.step or 1):  # at most log2(range / step) times
-        middle = row.snapped((fits + fails) / 2)
-        if not isinstance(middle, str):
-            if middle in {fits, fails}:
-                break
-            if found := refused({row.name: middle}):
-                fails, reason = float(middle), found
-            else:
-                fits = float(middle)
-    out = [RuledOut(what=f"{row.name} from {row.text(row.snapped(fails))}", reason=reason)]
-    return (replace(row, high=fits) if fits > row.low else None), out
+    low, high = row.low, row.high
+    out = []
+    if reason := refused({row.name: row.snapped(low)}):
+        fits = _first_that_fits(row, refused)
+        if fits is None:
+            return None, [RuledOut(what=f"{row.name} from {row.text(low)}", reason=reason)]
+        low, fails, reason = _edge(row, fits, low, reason, refused)
+        out = [RuledOut(what=f"{row.name} up to {row.text(fails)}", reason=reason)]
+    if reason := refused({row.name: row.snapped(high)}):
+        high, fails, reason = _edge(row, low, high, reason, refused)
+        out.append(RuledOut(what=f"{row.name} from {row.text(fails)}", reason=reason))
+    return (replace(row, low=low, high=high) if high > low else None), out
+
+
+def _first_that_fits(row: Dimension, refused: Callable[[Params], str]) -> float | None:
+    """Return one of the least values that can run, where the least of all cannot; None if none can.
+
+    A container of a task has to hold what the base sets for its buffers.
+    """
+    for part in range(1, _LOOKS + 1):
+        share = part / _LOOKS
+        if row.tunable.log:
+            number = row.low * (row.high / row.low) ** share
+        else:
+            number = row.low + (row.high - row.low) * share
+        level = row.snapped(number)
+        if not refused({row.name: level}):
+            return float(level)
+    return None
+
+
+def _edge(
+    row: Dimension, fits: float, fails: float, reason: str, refused: Callable[[Params], str]
+) -> tuple[float, float, str]:
+    """Return the last value that can run, and the next one with why it cannot.
+
+    Args:
+        row: the row.
+        fits: a value that can run.
+        fails: one that cannot, larger or smaller.
+        reason: why.
+        refused: says why a value cannot run.
+    """
+    while abs(fails - fits) > (row.tunable.step or 1):  # at most log2(range / step) times
+        level = row.snapped((fits + fails) / 2)
+        if level in {fits, fails}:
+            break
+        if found := refused({row.name: level}):
+            fails, reason = float(level), found
+        else:
+            fits = float(level)
+    return fits, fails, reason
 
 
 def _number(text: str, tunable: Tunable) -> float | None:

@@ -100,7 +100,7 @@ def left_interval(progress: Progress, now_utc: datetime.datetime) -> list[float]
     left: dict[tuple[Any, ...], tuple[Trial, int]] = {}
     for row in progress.results:
         key = levels(row.trial)
-        if row.measurement is not None:
+        if row.measurement is not None and not row.trial.warm_up:
             ended.setdefault(key, []).append(
                 row.measurement.duration_seconds * row.measurement.dilation
             )

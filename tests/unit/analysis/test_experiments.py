@@ -71,6 +71,33 @@ def test_twins_stand_beside_each_other_with_ratios_to_the_first() -> None:
     assert not fast.is_far
 
 
+def on_kernel(result: Result, kernel: str, started: str) -> Result:
+    assert result.attempt
+    setup = replace(result.attempt.fingerprint, kernel=kernel)
+    return replace(result, attempt=replace(result.attempt, fingerprint=setup, started_utc=started))
+
+
+def test_twins_measured_on_different_software_are_compared_and_it_is_said() -> None:
+    old, new = "6.1", "6.12"
+    slow = [on_kernel(run(40), old, "2026-01-01T00:00:00")]
+    fast = [
+        on_kernel(run(30), old, "2026-01-02T00:00:00"),
+        on_kernel(run(20, position=1, repetition=2), new, "2026-01-03T00:00:00"),
+    ]
+    two = {"slow": slow, "fast": fast[1:]}
+    (row,) = tabulate(two, vary="twin", columns=("slow", "fast"), published=()).rows
+    assert (row.entries[1].ratio, row.settings) == (2, "columns differ in kernel")
+
+    split = {"slow": slow, "fast": fast}
+    (row,) = tabulate(split, vary="twin", columns=("slow", "fast"), published=()).rows
+    assert (row.entries[1].count, row.entries[1].ratio) == (1, 2)
+    assert row.settings == "fast: the latest of 2 setups, columns differ in kernel"
+
+    same = {"slow": slow, "fast": fast[:1]}
+    (row,) = tabulate(same, vary="twin", columns=("slow", "fast"), published=()).rows
+    assert row.settings == ""
+
+
 def test_numbers_of_workers_are_columns_of_each_twin() -> None:
     rows = [run(80, workers=1), run(20, workers=4, position=1)]
 

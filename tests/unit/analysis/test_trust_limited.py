@@ -11,7 +11,7 @@ import pytest
 from tests.unit.analysis.telemetry import NAN, Column, node, times, when, world
 
 from boardcluster.analysis.trust import Judgement, expect, judge
-from boardcluster.records import NodeLimits, Verdict
+from boardcluster.records import QUOTA_CORES_LEAST, NodeLimits, Verdict
 
 AT = times()
 LIMITS = tuple(
@@ -71,6 +71,14 @@ def test_expectations_follow_from_limits() -> None:
     assert found.steered == {"worker2"}
     plain = expect(("worker1", "host"), {})
     assert (plain.quota_cores, plain.host_idle_share) == ({}, None)
+
+
+def test_a_quota_below_the_kernels_least_is_expected_to_be_that() -> None:
+    little = tuple(replace(row, cpu_cores=0.0078) for row in LIMITS)
+    assert expect(("worker1",), {}, limits=little).quota_cores["worker1"] == QUOTA_CORES_LEAST
+    quotas: dict[str, Column] = {"quota_cores": QUOTA_CORES_LEAST}
+    found = judged({}, worker=quotas, limits=(little[0],))
+    assert "changed from outside" not in "; ".join(found.reasons)
 
 
 def test_a_machine_without_time_to_spare_makes_a_run_invalid() -> None:

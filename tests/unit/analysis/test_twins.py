@@ -49,6 +49,14 @@ def test_emulated_boards_are_named_with_their_dilation(results: list[Result], wo
     assert twin_words(results) == words
 
 
+def test_warm_ups_at_full_speed_are_not_of_the_boards_dilation() -> None:
+    measured = result(dilation=11.7)
+    warm_up = result(dilation=1.0)
+    warm_up = replace(warm_up, trial=replace(warm_up.trial, warm_up=True))
+    assert twin_words([warm_up, measured]) == "emulated boards, dilation 11.7"
+    assert twin_words([warm_up]) == "emulated boards"
+
+
 def test_a_trial_that_never_ran_is_none() -> None:
     assert not is_twin(replace(result(), attempt=None, measurement=None))
     assert is_twin(result())

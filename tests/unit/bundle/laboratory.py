@@ -203,6 +203,8 @@ def write_logs(folder: Path, home: Path) -> None:
         path.write_text(text)
     (folder / "program.jar").write_bytes(b"PK\0\1 a program")
     (folder / "leak").symlink_to("/etc/passwd")
+    for name in ("attempt.json", "power.json", "telemetry.npz"):  # by a driver that was killed
+        (folder / f".{name}.4711").write_bytes(b"PK\0\1 of zwerg-eins")
 
 
 def entries(bundle: Path) -> dict[str, bytes]:

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections import Counter as Tally
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,10 @@ def test_what_is_no_text_is_named(planted: WrittenBundle) -> None:
 
 def test_a_link_that_a_job_planted_is_not_followed(planted: WrittenBundle) -> None:
     assert [name for name in entries(planted.path) if name.endswith("/leak")] == []
+
+
+def test_what_a_killed_driver_left_half_written_is_left_out(planted: WrittenBundle) -> None:
+    assert [name for name in entries(planted.path) if name.endswith(".4711")] == []
 
 
 def test_logs_stay_readable(planted: WrittenBundle) -> None:
@@ -178,6 +183,21 @@ def test_names_that_many_have_stay(board_spec: ClusterSpec, tmp_path: Path) -> N
     found = known_names(tmp_path, board_spec)
     ordinary = {"root", "pi", "hadoop", "master", "worker1", "terasort", "localhost"}
     assert not ordinary & {*found.hosts, *found.users}
+
+
+def test_names_are_found_in_every_way_to_write_a_host(
+    board_spec: ClusterSpec, tmp_path: Path
+) -> None:
+    nodes = [
+        *("ssh://alice@zwerg.example.org:2222", "ssh://bob@192.168.1.22:2222", "ssh://kobold"),
+        *("carol@[fe80::1%eth0]", "ssh://dora@[fe80::2]:22", "emil@fe80::3", "4711@1234"),
+    ]
+    made = [replace(board_spec.nodes[0], host=host) for host in nodes]
+    before = known_names(tmp_path, replace(board_spec, nodes=()))
+    found = known_names(tmp_path, replace(board_spec, nodes=tuple(made)))
+
+    assert {*found.hosts} - {*before.hosts} == {"zwerg.example.org", "zwerg", "kobold"}
+    assert {*found.users} - {*before.users} == {"alice", "bob", "carol", "dora", "emil"}
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from boardcluster.records import (
 )
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.operation import LiveCluster
+from boardcluster.services.pair import pair_ids
 from boardcluster.store import Store
 from boardcluster.workloads.base import InputKind, JobSpec, Need
 
@@ -403,6 +404,49 @@ def test_emulated_boards_have_the_room_of_their_own_disks(
     block.parent.mkdir(parents=True)
     block.write_bytes(b"x" * 7)
     assert free_bytes(tmp_path, spec) == (9 * 10**9, 7)
+
+
+def test_warm_ups_at_full_speed_take_no_time_worth_adding(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    plain = make_spec(workers=2)
+    trials = [trial_of(workers=2, warm_up=True), trial_of(workers=2)]
+    typical = {("grep", "mapreduce", 1000, 2): 100.0}
+    board = NodeTwin(board="rpi-4b-4gb-1500mhz")
+    twin = replace(
+        plain, nodes=tuple(replace(node, twin=board) for node in plain.nodes), twin=TwinSpec()
+    )
+    times = [look(spec, *trials, typical=typical).rows[0] for spec in (plain, twin)]
+    assert [(row.known_seconds, row.known_runs) for row in times] == [(200.0, 2), (100.0, 2)]
+
+
+def test_what_is_remarkable_of_another_profile_is_said(
+    workloads: Workloads, make_spec: MakeSpec, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('base = "default"\n[tuned]\nkind = "boards"\nworkers = 2\n')
+    trial, plain = trial_of(profile=str(mine)), make_spec(engines=pair_ids()[0])
+    (note,) = [row for row in look(plain, trial).notes if "tuned" in row]
+    assert note.startswith("profile mine.toml: it was tuned on 2 workers of the kind boards")
+    own = replace(plain, profile=str(mine))
+    assert not any("tuned" in row for row in look(own, trial).notes)
+
+
+def test_fewer_workers_have_fewer_disks(workloads: Workloads, make_spec: MakeSpec) -> None:
+    plain = make_spec(workers=2)
+    one, both = trial_of(workers=1), trial_of(workers=2)
+    need = look(plain, one).space_bytes
+    card = NodeTwin(board="rpi-4b-4gb-1500mhz", medium="a-card", disk_bytes=int(need / 0.9) - 1)
+    nodes = (plain.nodes[0], *(replace(node, twin=card) for node in plain.workers))
+    twin = replace(plain, nodes=nodes, twin=TwinSpec())
+    assert look(twin, both).problems == ()
+    (problem,) = look(twin, one).problems
+    assert problem.startswith("with 1 of 2 workers the inputs need ")
+
+    boards = replace(plain, kind="boards")
+    assert look(boards, both, free=2 * need - 1).problems == ()
+    assert look(boards, one, free=2 * need - 1).problems == (problem,)
+    assert look(boards, one, free=2 * need).problems == ()
 
 
 def test_what_is_held_may_be_inputs_and_is_never_room_for_a_run(

@@ -552,6 +552,20 @@ def test_a_stalled_program_is_invalid(desk: Desk, script: Path) -> None:
     assert "\n" not in attempt.reason
 
 
+def test_a_program_that_waits_for_a_lost_node_is_not_called_stalled(
+    desk: Desk, script: Path
+) -> None:
+    def stall() -> Completed:
+        desk.world.dead.add(("nodemanager", "worker4"))
+        raise RemoteTimeoutError("command did not end within 60 s")
+
+    desk.world.jobs = [stall]
+    attempt, _ = desk.submit(program(script))
+
+    assert attempt.state is AttemptState.INVALID
+    assert attempt.reason.startswith("node_lost: nodemanager on worker4; stalled: not done")
+
+
 def test_a_lost_connection_is_not_called_stalled(desk: Desk, script: Path) -> None:
     def cut() -> Completed:
         raise RemoteError("master: out of reach")

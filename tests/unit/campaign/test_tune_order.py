@@ -43,6 +43,21 @@ def test_what_the_cluster_fixes_is_not_searched(spec: ClusterSpec, tmp_path: Pat
     assert all("mapreduce.job.reduces" not in row.settings for row in plan.known)
 
 
+def test_what_a_parameter_sets_is_not_searched(spec: ClusterSpec, tmp_path: Path) -> None:
+    order = TuneOrder(
+        target="terasort",
+        engine=Engine.MAPREDUCE,
+        size_bytes=64_000_000,
+        parameters={"reduces": "8"},
+    )
+    plan = plan_tuning(order, spec, tuning_id="t", cache=tmp_path, follow=LineProgress())
+    assert "reduces" not in {row.name for row in plan.space}
+    reasons = {row.what: row.reason for row in plan.ruled_out}
+    assert (
+        reasons["reduces"] == "the parameter terasort.reduces=8 sets it, which overrides a profile"
+    )
+
+
 def test_the_base_is_the_file_that_a_path_leads_to(
     spec: ClusterSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from boardcluster.cluster.kinds.boards.nodes import known_hosts_of
 from boardcluster.errors import (
     AddressError,
     BoardclusterError,
+    CapacityError,
     HostError,
     HostKeyError,
     UnreachableError,
@@ -214,6 +215,18 @@ def test_small_boards_get_a_master_that_does_not_work(desk: Desk) -> None:
 
     assert [sorted(node.roles) for node in desk.spec().nodes] == [["master"], ["worker"]]
     assert "the master is not a worker" in ran.stderr
+
+
+def test_a_single_board_that_is_too_small_can_be_declared_to_be_uninstalled(desk: Desk) -> None:
+    """A worker that leaves its cluster becomes one of its own; only `up` needs the memory."""
+    desk.facts["pi@pi0"] = replace(desk.facts["pi@pi0"], memory_bytes=1920 << 20)
+
+    ran = desk("init", "--hosts", "pi@pi0", "--yes")
+
+    assert [node.host for node in desk.spec().nodes] == ["pi@pi0"]
+    assert "MiB; `boardcluster up` refuses to start" in ran.stderr
+    with pytest.raises(CapacityError):
+        desk("up", "--dry-run")
 
 
 def test_boards_of_an_inventory(desk: Desk, tmp_path: Path) -> None:

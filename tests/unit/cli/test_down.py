@@ -84,6 +84,15 @@ def test_hdfs_on_boards_is_not_deleted_by_a_script_that_does_not_say_yes(tmp_pat
     assert ran.exception.hint == "add --yes"
 
 
+def test_a_wipe_does_not_claim_that_nothing_was_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A board that came back after `down --without` runs its daemons, and nothing records them."""
+    monkeypatch.setattr("boardcluster.services.operation.down", lambda *_, **__: 0)
+    ran = CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)])
+    assert ran.stdout == "the nodes' folders were deleted\n"
+
+
 def test_boards_that_are_gone_are_left_out(ended: list[set[str]], tmp_path: Path) -> None:
     for words in ([], ["--without", "worker1", "--without", "worker2"]):
         CliRunner().invoke(app, ["down", "--home", str(tmp_path), *words], catch_exceptions=False)

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
 from boardcluster.campaign import experiment
+from boardcluster.campaign.follow import LineProgress
+from boardcluster.campaign.upkeep import bring_up
 from boardcluster.cli.app import Stopped, app
 from boardcluster.errors import (
     BoardclusterError,
@@ -255,6 +257,28 @@ def test_a_twin_that_cannot_run_does_not_keep_the_others_from_it(
     assert lab.ran() == ["pi", "pi", "teragen", "teragen"]
 
 
+def test_runs_of_a_twin_that_broke_off_are_in_the_table(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = experiment.run_stand
+
+    def run_stand(stand: experiment.Stand, *given: Any, **more: Any) -> tuple[Result, ...]:
+        results = run(stand, *given, **more)
+        if stand.name == "slow":
+            raise ClusterError("three trials in a row failed")
+        return results
+
+    monkeypatch.setattr(experiment, "run_stand", run_stand)
+    shown: list[str] = []
+    monkeypatch.setattr(
+        "boardcluster.cli.experiment.print_experiment",
+        lambda _, table, results, **__: shown.extend(results),
+    )
+    with pytest.raises(RunError, match="three trials in a row"):
+        lab()
+    assert shown == ["slow", "fast"]
+
+
 def test_what_is_left_is_said_with_its_time_on_this_machine(lab: TwinDesk) -> None:
     first = lab()
     assert "twin slow: 2 runs of unknown length" in first.stderr
@@ -312,6 +336,36 @@ def test_what_a_killed_experiment_left_is_ended_first_and_deleted_in_the_end(
     assert lab.brought[:2] == [("slow", "down"), ("host", "looked at")]
     assert not (home / "nodes").exists()
     assert not (home / "of-experiment").exists()
+
+
+def test_what_a_user_loads_after_a_killed_experiment_is_theirs(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = lab.root / "slow"
+    (home / "nodes" / "n1").mkdir(parents=True)
+    (home / "cluster.toml").write_text(twin("slow", SLOW))
+    (home / "of-experiment").touch()
+    bring_up(home, cache=lab.folder / "cache", follow=LineProgress())
+    operation.down(home)
+    lab()
+    assert (home / "nodes" / "n1").is_dir()
+
+
+def test_disks_of_a_killed_experiment_are_room_for_its_twins(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[Path] = []
+
+    def with_own_disks(host: Host, nodes: Path, names: Any) -> Host:
+        held.append(nodes)
+        return host
+
+    (lab.root / "slow" / "nodes" / "n1").mkdir(parents=True)
+    (lab.root / "slow" / "of-experiment").touch()
+    monkeypatch.setattr("boardcluster.campaign.experiment.with_own_disks", with_own_disks)
+    lab("--dry-run")
+    slow, fast = lab.root / "slow" / "nodes", lab.root / "fast" / "nodes"
+    assert held == [slow, slow, fast]
 
 
 def test_keep_leaves_the_nodes_data(lab: TwinDesk) -> None:
@@ -482,6 +536,12 @@ def test_a_stated_ratio_is_cited_by_its_id(lab: TwinDesk) -> None:
     (entry,) = [row["entries"][1] for row in lab.json()["table"]["rows"] if row["workload"] == "pi"]
     assert entry["published_ratio"] == 1.01
     assert "PCIe Version" in entry["published_source"]
+
+    lab.write(
+        experiment=cited.replace("lee-park-2026-pcie-terasort-hadoop", "lee-oh-park-2021-crc")
+    )
+    with pytest.raises(UsageError, match="'lee-oh-park-2021-crc' is no ratio that can be compared"):
+        lab()
 
     lab.write(experiment=cited.replace("terasort-hadoop", "terasort-hadop"))
     with pytest.raises(UsageError, match=r'no ratio .*mean "lee-park-2026-pcie-terasort-hadoop"'):

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,19 @@ from boardcluster.campaign.submit import UserProgram
 from boardcluster.campaign.trial import TrialEnd
 from boardcluster.cli.app import app
 from boardcluster.errors import CapacityError, ClusterError, RunError, SpecError, UsageError
-from boardcluster.records import Attempt, AttemptState, Campaign, Disturbance, Trial, Verdict
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    Campaign,
+    ClusterSpec,
+    Disturbance,
+    Trial,
+    Verdict,
+)
 from boardcluster.services.operation import LiveCluster
+from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile
+from boardcluster.services.settings import all_properties
 from boardcluster.store import Store
 from boardcluster.tuning.record import BASE, TuningRecord, read_records
 
@@ -179,7 +190,7 @@ def test_what_only_looked_better_is_not_believed(tuned: Desk) -> None:
 
     tuned.seconds = lucky
     done = tuned(*SMALL, "--budget", "19min")
-    assert "not shown to be better, so no profile is written and default stays" in done.stdout
+    assert "they differ by less than 5 %, so no profile is written and default stays" in done.stdout
     assert not list((tuned.home / "tunings").glob("*.toml"))
 
 
@@ -548,9 +559,33 @@ def test_a_tuned_profile_elsewhere_is_refused_or_remarked(tuned: Desk, tmp_path:
     out.write_text(f'base = "default"\n[tuned]\nkind = "emulated"\n["mapred-site"]\n{rows}\n')
     with pytest.raises(CapacityError, match=r"mine.toml, which was tuned on .*65536 MiB"):
         build_profile(str(out), tuned.declared)
+    plain = tmp_path / "plain.toml"
+    tables = '["spark-defaults"]\n"spark.executor.memory" = "99g"\n'
+    plain.write_text(f'[tuned]\nkind = "emulated"\n{tables}')
+    with pytest.raises(CapacityError, match=r"plain.toml, which was tuned on .*Spark"):
+        build_profile(str(plain), tuned.declared)
+    plain.write_text('[tuned]\nkind = "boards"\n')
+    [remark] = [r for r in build_profile(str(plain), tuned.declared).remarks if "tuned on" in r]
+    assert "of the kind boards" in remark
     out.write_text('base = "fastest"\n')
     with pytest.raises(SpecError, match="base as one of default"):
         build_profile(str(out), tuned.declared)
+
+
+def test_a_profile_fits_a_cluster_whose_settings_it_was_tuned_with(
+    make_spec: Callable[..., ClusterSpec], tmp_path: Path
+) -> None:
+    """The profile `default` has a larger sort buffer there than the container of a map."""
+    out = tmp_path / "mine.toml"
+    options = '"mapreduce.map.java.opts" = "-XX:TieredStopAtLevel=1"'
+    own = f'["mapred-site"]\n"mapreduce.map.memory.mb" = 320\n{options}\n'
+    out.write_text(f'base = "default"\n{own}')
+    roomy = replace(make_spec(memory_mib=8192, engines=pair_ids()[0]), profile=str(out))
+    with pytest.raises(CapacityError, match="does not fit into the heap of a map"):
+        build_profile(str(out), roomy)
+    spec = replace(roomy, settings={"mapreduce.task.io.sort.mb": "64"})
+    rows = all_properties(build_profile(str(out), spec).properties)
+    assert (rows["mapreduce.map.memory.mb"], rows["mapreduce.task.io.sort.mb"]) == ("320", "64")
 
 
 def test_what_was_tuned_can_be_tuned_further(tuned: Desk, tmp_path: Path) -> None:

@@ -22,10 +22,12 @@ from tests.waiting import wait_until
 from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.kinds.boards import nodes as module
 from boardcluster.cluster.kinds.boards.nodes import (
+    DAEMON_UNITS,
     SERVICE_USER,
     BoardNodes,
     board_state,
     known_hosts_of,
+    stop_units,
 )
 from boardcluster.cluster.owner import CLAIM_FILE, home_owner
 from boardcluster.cluster.state import LiveState, boot_id, load_state, save_state
@@ -41,7 +43,10 @@ from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote import gate, node_agent
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed, run_program
+from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.node_rpc import node_program
+from boardcluster.services.daemons import DAEMONS
+from boardcluster.services.provision.units import unit_name
 
 NAMES = ["master", "worker1", "worker2"]
 ROOT = "root"
@@ -247,13 +252,14 @@ def test_boards_that_answer_their_root_can_be_used(
     spec: ClusterSpec, desk: Desk, tmp_path: Path
 ) -> None:
     desk.tell("of_user", master=[], worker1=[], worker2=[])
+    desk.tell("end_of_user", **{name: {"ended": 0, "left": 0} for name in NAMES})
 
     desk.check(spec)
 
     assert {user for _, user in desk.there} == {ROOT}
     for name in NAMES:
         board = desk.there[f"pi@{name}", ROOT]
-        assert set(board.asked()) == {"of_user"}  # nothing is ended
+        assert board.asked() == ["of_user", "end_of_user"]
         assert json.loads(board.claim.read_text())["id"] == home_owner(tmp_path).id
 
 
@@ -290,7 +296,7 @@ def driver(name: str, disks: Path, *, running: Sequence[str] = ()) -> Desk:
     desk = Desk(disks.parent / name, disks)
     (disks.parent / name).mkdir(exist_ok=True)
     desk.tell("of_user", **{board: [[7, 8]] if board in running else [] for board in NAMES})
-    desk.tell("end_of_user", **{board: {"ended": 1, "left": 0} for board in running})
+    desk.tell("end_of_user", **{board: {"ended": board in running, "left": 0} for board in NAMES})
     return desk
 
 
@@ -337,10 +343,16 @@ def test_who_gets_only_some_boards_keeps_none(spec: ClusterSpec, disks: Path) ->
     assert [path.name for path in disks.iterdir()] == ["worker2.json"]
 
 
+def claiming(who: str, path: Path) -> dict[str, Any]:
+    """A request to claim a board."""
+    owner = {"path": str(path), "owner": {"id": who}}
+    return {**owner, "take_over": False, "service_user": SERVICE_USER}
+
+
 def test_a_claim_of_ones_own_is_one_on_a_card_that_is_read_only_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = {"path": str(tmp_path / "claim"), "owner": {"id": "me"}, "take_over": False}
+    request = claiming("me", tmp_path / "claim")
     assert node_agent.claim(request) == {"now": {"id": "me"}, "before": None}
 
     def refuse(*_: object) -> None:
@@ -362,11 +374,24 @@ def test_a_card_that_cannot_be_written_is_named_with_what_to_do(
     assert "doctor" in caught.value.hint
 
 
+@pytest.mark.parametrize("way", ["check", "take_over"])
+def test_who_logs_in_as_the_service_user_claims_nothing(
+    way: str, spec: ClusterSpec, disks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_USER", SERVICE_USER)
+    desk = driver("one", disks)
+    with pytest.raises(HostError, match="master: boardcluster is the name of the account") as told:
+        desk.take_over(spec.nodes) if way == "take_over" else desk.check(spec)
+    assert "log in as another user" in told.value.hint
+    assert "end_of_user" not in asked(desk)
+    assert list(disks.iterdir()) == []
+
+
 def test_of_many_who_claim_at_once_one_wins(disks: Path) -> None:
     together = threading.Barrier(8, timeout=10)
 
     def one(name: str) -> str:
-        request = {"path": str(disks / "claim"), "owner": {"id": name}, "take_over": False}
+        request = claiming(name, disks / "claim")
         together.wait()
         # Each in a process of its own, as on a board: the name of a temporary file has its id.
         program = [sys.executable, "-c", node_program()]
@@ -495,8 +520,49 @@ def test_what_this_driver_left_on_a_board_is_ended(spec: ClusterSpec, disks: Pat
     request = again.requests("worker1")[-1]
     assert (request["do"], request["user"]) == ("end_of_user", SERVICE_USER)
     assert request["grace_seconds"] > 0
-    for name in ("master", "worker2"):
-        assert "end_of_user" not in again.there[f"pi@{name}", ROOT].asked()
+
+
+@pytest.mark.parametrize("way", ["check", "take_over", "end_on", "destroy"])
+def test_systemd_stops_daemons_before_they_are_ended_or_it_would_start_them_again(
+    way: str, spec: ClusterSpec, state: LiveState, disks: Path
+) -> None:
+    """Also where nothing runs: it starts again what ended some seconds ago."""
+    desk = driver("one", disks)
+    ways: dict[str, Callable[[], object]] = {
+        "check": lambda: desk.check(spec),
+        "take_over": lambda: desk.take_over(spec.nodes),
+        "end_on": lambda: [desk.end_on(node) for node in spec.nodes],
+        "destroy": lambda: desk.destroy(state),
+    }
+
+    ways[way]()
+
+    for name in NAMES:
+        stop, end = desk.there[f"pi@{name}", ROOT].calls[-2:]
+        assert stop == ("sh", "-c", module._STOP_UNITS, "sh", *DAEMON_UNITS)
+        assert end == ("node_agent", "end_of_user")
+
+
+def test_only_daemons_are_stopped() -> None:
+    assert set(DAEMON_UNITS) == {unit_name(kind.name) for kind in DAEMONS}
+
+
+@pytest.mark.parametrize("booted", [True, False])
+def test_units_are_stopped_only_by_systemd(
+    booted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, said = tmp_path / "systemctl", tmp_path / "said"
+    program.write_text(f'#!/bin/sh\necho "$@" >{said}\nexit 5\n')  # a unit is not loaded
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    place = tmp_path if booted else tmp_path / "none"
+    script = module._STOP_UNITS.replace("/run/systemd/system", str(place))
+    monkeypatch.setattr(module, "_STOP_UNITS", script)
+
+    stop_units(LocalRemote("master"))
+
+    assert said.exists() == booted
+    assert not booted or said.read_text().split() == ["stop", *DAEMON_UNITS]
 
 
 def test_nothing_is_noted_if_a_board_does_not_answer(spec: ClusterSpec, desk: Desk) -> None:

@@ -49,7 +49,6 @@ def healthy_details(number: int) -> BoardDetails:
     return BoardDetails(
         provisioned=True,
         firewall=True,
-        firewall_file=True,
         name_addresses=(f"192.168.1.{20 + number}",),
         cluster_ids=ids,
         login_id=1000,

@@ -50,7 +50,6 @@ ALIVE = {"alive": True, "resident_bytes": 1, "proportional_bytes": 1}
 DEAD = {**ALIVE, "alive": False}
 INSPECTED: dict[str, Any] = {
     "provisioned": True,
-    "firewall_file": True,
     "versions": {"/d/data/datanode/current/VERSION": "#Fri\nclusterID=CID-7\nlayoutVersion=-57\n"},
     "uid": 1000,
     "permissions": {"/home/pi": [1000, 0o755]},

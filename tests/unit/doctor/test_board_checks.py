@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,7 @@ def test_no_check_fails_when_no_board_answers(name: str, view: Facts) -> None:
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_cluster_that_was_never_up_has_no_faults(name: str, view: Facts) -> None:
     for board in view.boards:
-        view = with_details(
-            view, board.name, provisioned=False, firewall=False, firewall_file=False, java=""
-        )
+        view = with_details(view, board.name, provisioned=False, firewall=False, java="")
         view = with_details(view, board.name, cluster_ids={})
     assert all(finding.ok for finding in look(replace(view, masters=None), name))
 
@@ -494,12 +493,10 @@ def test_a_link_that_does_not_say_its_speed(view: Facts) -> None:
 
 
 def test_a_firewall_that_is_not_loaded(view: Facts) -> None:
-    found = fault(with_details(view, "pi1", firewall=False), "firewall", ERROR)
-    assert found.repair == ("nft", "-f", "/etc/boardcluster/firewall.nft")
-    gone = with_details(view, "pi1", firewall=False, firewall_file=False)
-    assert fault(gone, "firewall", ERROR).fix == "boardcluster up --cluster lab"
-    missing = with_details(view, "pi1", firewall=None)
-    assert fault(missing, "firewall", ERROR).repair == ()
+    for loaded in (False, None):
+        found = fault(with_details(view, "pi1", firewall=loaded), "firewall", ERROR)
+        # Rules that are loaded by themselves may lock the driver out; `up` takes those back.
+        assert (found.fix, found.repair) == ("boardcluster up --cluster lab", ())
 
 
 def test_an_open_cluster_is_said_to_be_open(view: Facts) -> None:
@@ -586,6 +583,17 @@ def test_data_of_another_file_system(view: Facts) -> None:
     assert "says CID-2, but the NameNode on pi0 says CID-1" in found.seen
     assert f"mv {FOLDER}/data/datanode {FOLDER}/data/datanode.of-another-cluster" in found.fix
     assert "rm" not in found.fix.split()
+
+
+def test_a_folder_that_a_job_named_is_no_command(view: Facts) -> None:
+    storage = f"{FOLDER}/data; touch $(id) 'x'"
+    name = f"{storage}/datanode"
+    view = with_details(view, "pi0", cluster_ids={f"{storage}/namenode/current/VERSION": "CID-1"})
+    view = with_details(view, "pi1", cluster_ids={f"{name}/current/VERSION": "CID-2"})
+    found = fault(view, "cluster_ids", ERROR)
+    ssh, host, command = shlex.split(found.fix.partition("   (keeps")[0])
+    assert (ssh, host) == ("ssh", "pi@pi1")
+    assert shlex.split(command) == ["sudo", "mv", name, f"{name}.of-another-cluster"]
 
 
 def test_data_of_another_form_is_compared_with_its_own_namenode(view: Facts) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from boardcluster.doctor import (
     load_check,
 )
 from boardcluster.errors import HostError, LockedError, UsageError
+from boardcluster.records import NodeSpec
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.spec.template import propose_cluster
 
@@ -221,6 +222,25 @@ def test_nothing_is_mended_while_another_driver_is_at_work(
         _, error = _run(tmp_path, "--fix", "--yes")
     assert isinstance(error, LockedError)
     assert "boardcluster up" in error.message
+    assert remote.calls == []
+
+
+def test_nothing_is_mended_on_boards_of_another_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: Facts
+) -> None:
+    remote = _plant_boards(monkeypatch, tmp_path, mended=True)
+    remote.tell(*REPAIR)
+    monkeypatch.setattr(command, "gather_facts", lambda home, **_: replace(view, home=home))
+    asked = []
+
+    def refuse(home: Path, boards: Sequence[NodeSpec]) -> None:
+        asked.append((home, boards))
+        raise LockedError("these boards belong to the cluster of another driver")
+
+    monkeypatch.setattr(command, "require_own_boards", refuse)
+    _, error = _run(tmp_path, "--fix", "--yes")
+    assert isinstance(error, LockedError)
+    assert asked == [(tmp_path, view.declared.nodes)]
     assert remote.calls == []
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,14 @@ from tests.waiting import wait_until
 
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
 from boardcluster.remote import gate
-from boardcluster.remote.gate import pipe, run_logged, run_program, tail_text
+from boardcluster.remote.gate import (
+    cleaning_up,
+    end_programs,
+    pipe,
+    run_logged,
+    run_program,
+    tail_text,
+)
 
 # A child that starts a grandchild; both write their ids, and the grandchild may be stubborn.
 FAMILY = """
@@ -438,3 +446,30 @@ def test_a_program_beside_a_block_ends_with_it_whatever_it_does(tmp_path: Path) 
         with gate.beside(["sh", "-c", words, str(pid)]):
             found = read_pid(pid)
         assert not lives(found), program
+
+
+def test_what_we_ended_is_told_from_what_ended_by_itself() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(run_program, ["sleep", "20"], check=False)
+        wait_until(lambda: gate._running, "the program")
+        end_programs()
+        done = future.result()
+    assert (done.returncode, done.ended_by_us) == (-signal.SIGTERM, True)
+    assert not run_program(["sh", "-c", "kill -TERM $$"], check=False).ended_by_us
+
+
+def test_clean_ups_are_not_ended(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
+    def clean_up() -> int:
+        with cleaning_up(), cleaning_up():
+            pass
+        with cleaning_up():
+            words = ["sh", "-c", 'touch "$0"; sleep 0.5', str(begun)]
+            return run_program(words, check=False).returncode
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(clean_up)
+        wait_until(begun.exists, "the program")
+        end_programs()
+        assert future.result() == 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote import local, netns
+from boardcluster.remote import gate, local, netns
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.netns import NetnsRemote, NetnsUserRemote, enter
 from boardcluster.remote.node_rpc import boot_of
@@ -117,3 +117,16 @@ def test_a_file_that_grows_while_it_is_copied_is_no_failure(
         return
     remote.get(str(tmp_path / "log"), tmp_path / "got")
     assert (tmp_path / "got").read_text() == "line\n"
+
+
+def test_what_was_lent_is_removed_after_ctrl_c_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    remote = NetnsUserRemote("worker1", pid=7, user=998, folder="/data")
+    seen: list[tuple[str, bool]] = []
+    monkeypatch.setattr(remote, "run", lambda argv: seen.append((argv[0], gate._cleans_up.get())))
+
+    with pytest.raises(KeyError), remote.download_on_exit(tmp_path / "x"):
+        raise KeyError
+
+    assert seen == [("mkdir", False), ("rm", True)]

@@ -213,7 +213,6 @@ def inspect(root: Path | str, folder: str = "/var/lib/boardcluster") -> dict[str
 def test_a_bare_board(tmp_path: Path) -> None:
     answer = inspect(tmp_path)
     assert not answer["provisioned"]
-    assert not answer["firewall_file"]
     assert (answer["versions"], answer["listening"], answer["java"]) == ({}, [], "")
     assert answer["programs"] == {"nft": None, "getent": None, "sshd": None}
 
@@ -230,10 +229,15 @@ def test_an_installed_board(tmp_path: Path) -> None:
     (tmp_path / "opt/boardcluster/java").symlink_to(jdk)
     answer = inspect(tmp_path)
     assert answer["provisioned"]
-    assert answer["firewall_file"]
     assert answer["java"] == "/usr/lib/jvm/jdk"
     name = "/var/lib/boardcluster/data/datanode/current/VERSION"
     assert answer["versions"] == {name: "clusterID=CID-1\n"}
+
+
+def test_a_board_of_which_only_the_data_was_kept_is_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "etc/boardcluster").mkdir(parents=True)
+    (tmp_path / "etc/boardcluster/manifest.json").write_text("{}")
+    assert not inspect(tmp_path)["provisioned"]
 
 
 def test_only_sockets_that_listen_are_told(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote import ssh_job
-from boardcluster.remote.gate import Completed
+from boardcluster.remote.gate import Completed, end_programs
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.node_rpc import rpc
 from boardcluster.remote.ssh_job import run_job
@@ -138,6 +139,20 @@ def test_leaving_it_early_ends_it(run: Callable[..., Completed], tmp_path: Path)
 
     with pytest.raises(KeyboardInterrupt):
         run(Interrupted("pi0"), "sleep 60")
+
+    assert left(tmp_path) == []
+    assert of_job() == []
+
+
+def test_ctrl_c_in_another_thread_ends_it(run: Callable[..., Completed], tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(run, LocalRemote("pi0"), "sleep 60")
+        wait_until((tmp_path / "starts").exists, "the start")
+        while not future.done():
+            end_programs()
+            time.sleep(0.02)
+        with pytest.raises(RemoteError):
+            future.result()
 
     assert left(tmp_path) == []
     assert of_job() == []

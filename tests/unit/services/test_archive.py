@@ -1,5 +1,6 @@
 """Class-data archives: made once, made again for new jars, and never needed."""
 
+import errno
 import gzip
 import os
 import time
@@ -167,6 +168,26 @@ def test_a_java_that_cannot_dump_is_told_and_not_fatal(
     assert told.count(
         "no class-data archive, JVMs start slower: command failed with status 1: java"
     ) == len(ARCHIVES)
+
+
+def test_a_cache_without_room_is_told_and_not_fatal(
+    there: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module, "run_program", Jvm())
+    monkeypatch.setattr(Path, "write_bytes", full)
+    told: list[str] = []
+
+    folder = provide_archives(
+        there, JAVA, cache=tmp_path / "cache", progress=lambda what, *_: told.append(what)
+    )
+
+    assert list(folder.iterdir()) == []
+    assert sum("JVMs start slower" in row and "No space left" in row for row in told) == len(
+        ARCHIVES
+    )
 
 
 def test_a_pair_without_lists_has_none(

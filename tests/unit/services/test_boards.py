@@ -24,7 +24,7 @@ from boardcluster.errors import (
     UnreachableError,
 )
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import ClusterSpec, NodeFacts, Security
+from boardcluster.records import ClusterSpec, Link, NodeFacts, Security
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
@@ -54,7 +54,7 @@ UNIT = "boardcluster-datanode.service"
 
 def facts_of(recording: Recording, **changed: Any) -> NodeFacts:
     facts = parse_facts(recording.raw(), folder=FOLDER, asked_seconds=0.0, answered_seconds=0.5)
-    return replace(facts, clock_offset_seconds=0.0, **changed)
+    return replace(facts, clock_offset_seconds=0.0, **{"links": (), **changed})
 
 
 class Desk:
@@ -64,6 +64,7 @@ class Desk:
         remotes: the boards.
         lost: names of those that do not answer.
         others: names of those that another driver claimed.
+        unmounted: names of those whose folder was on a disk that is not mounted now.
         found: what is found on each, as the next looks see it; the last stays.
         looked: names of boards that were looked at.
         planned: what differs on each.
@@ -77,6 +78,7 @@ class Desk:
         self.remotes = {node.name: FakeRemote(node.name) for node in spec.nodes}
         self.lost: set[str] = set()
         self.others: set[str] = set()
+        self.unmounted: set[str] = set()
         self.found: dict[str, list[NodeFacts]] = {}
         self.looked: list[str] = []
         self.planned: dict[str, list[Change]] = {name: [] for name in self.remotes}
@@ -101,6 +103,13 @@ class Desk:
 
     def release(self, boards: Sequence[Any]) -> None:
         self.done.append("release")
+
+    def end_on(self, node: Any) -> int:
+        self.done.append(f"end {self.admin(node).name}")
+        return 0
+
+    def lost_folders(self, remote: FakeRemote) -> list[str]:
+        return [FOLDER] if remote.name in self.unmounted else []
 
     def use_claims(self) -> None:
         assert not self.provisioned, "it is said before anything is changed"
@@ -162,6 +171,7 @@ def desk(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setattr(module, "board_nodes", lambda _: desk)
     for name in ("discover", "desired", "plan", "provision"):
         monkeypatch.setattr(module, name, getattr(desk, name))
+    monkeypatch.setattr(module, "unmounted", desk.lost_folders)
     monkeypatch.setattr(
         module, "render_units", lambda layout, node, *, closed: {node.name: str(closed)}
     )
@@ -449,6 +459,33 @@ def test_a_board_that_cannot_be_a_node_is_refused_with_the_reason(
     assert desk.done == []
 
 
+def test_a_board_with_another_address_is_refused_before_anything_is_changed(
+    desk: Desk, prepare: Prepare
+) -> None:
+    link = Link(
+        name="eth0",
+        addresses=("10.0.0.9/24",),
+        speed_bits_per_second=10**9,
+        duplex="full",
+        wireless=False,
+        up=True,
+    )
+    desk.found["worker2"] = [facts_of(PI_4, links=(link,))]
+
+    with pytest.raises(HostError) as caught:
+        prepare()
+
+    assert caught.value.message == (
+        "worker2: 10.0.0.3, its address in cluster.toml, is on no interface; it has 10.0.0.9"
+    )
+    assert "`address`" in caught.value.hint
+    assert desk.done == []
+
+    held = replace(link, addresses=("10.0.0.9/24", "10.0.0.3/24"))
+    desk.found["worker2"] = [facts_of(PI_4, links=(held,))]
+    prepare()
+
+
 def test_clocks_that_are_apart_are_refused(desk: Desk, prepare: Prepare) -> None:
     far = replace(facts_of(PI_4), clock_offset_seconds=90.0, clock_error_seconds=0.0)
     desk.found["worker2"] = [far]
@@ -528,31 +565,18 @@ def remember(tmp_path: Path, **facts: NodeFacts) -> None:
     (tmp_path / "nodes.json").write_text(json.dumps(to_json(facts)))
 
 
-def test_systemd_stops_its_units_before_anything_is_ended(
-    desk: Desk, state: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_was_lent_to_boards_goes_with_what_is_ended(
+    desk: Desk, state: LiveState, tmp_path: Path
 ) -> None:
-    stopped: list[str] = []
-
-    class Manager(Systemd):
-        def __init__(self, remote: FakeRemote) -> None:
-            self.name = remote.name
-
-        def stop_all(self) -> None:
-            assert desk.done == []  # or systemd would start again what was killed
-            stopped.append(self.name)
-
-    monkeypatch.setattr(module, "Systemd", Manager)
-    looks = ("test", "-d", "/run/systemd/system")
-    for name, remote in desk.remotes.items():
-        remote.tell(*looks, returncode=1 if name == "master" else 0)
-        remote.tell("rm", "-rf", "--", f"{FOLDER}/tmp")
+    clear = ("rm", "-rf", "--", f"{FOLDER}/tmp")
+    for remote in desk.remotes.values():
+        remote.tell(*clear)
 
     assert end_boards(tmp_path, state) == 5
-    assert sorted(stopped) == ["worker1", "worker2"]
     assert desk.done == ["destroy"]
     # What was lent to a node, or a job of the driver's, lies there.
     assert {name: remote.calls for name, remote in desk.remotes.items()} == {
-        name: [looks, ("rm", "-rf", "--", f"{FOLDER}/tmp")] for name in desk.remotes
+        name: [clear] for name in desk.remotes
     }
 
 
@@ -577,13 +601,32 @@ def test_wiping_leaves_what_is_not_ours(
         here = LocalRemote(name)
         monkeypatch.setattr(remote, "run", here.run)
     nodes = tuple(replace(node, folder=str(tmp_path / node.name)) for node in spec.nodes)
+    had_data: list[bool] = []
+    # A board that came back after `down --without` still runs its daemons.
+    monkeypatch.setattr(
+        desk, "end_on", lambda node: had_data.append((tmp_path / node.name / "data").exists())
+    )
 
     wipe_boards(tmp_path, replace(spec, nodes=nodes))
 
     # A folder that was there before holds what is somebody's own.
     for name in desk.remotes:
         assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["database", "mine"]
+    assert had_data == [True] * 3
     assert desk.done == ["require own", "release"]
+
+
+def test_a_board_without_its_disk_is_not_said_to_be_wiped(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    desk.unmounted = {"worker1"}
+
+    with pytest.raises(HostError, match=f"worker1: {FOLDER} was on a disk .* not deleted") as told:
+        wipe_boards(tmp_path, replace(spec, nodes=spec.nodes[1:2]))
+
+    assert "--without worker1" in told.value.hint
+    assert desk.done == ["require own"]
+    assert desk.remotes["worker1"].calls == []
 
 
 def test_nothing_of_another_driver_is_wiped_or_taken_back(
@@ -697,6 +740,7 @@ def test_what_was_taken_back_is_told_by_board(
 
     def uninstall(remote: FakeRemote, *, keep_data: bool, dry_run: bool) -> list[Change]:
         asked.append((remote.name, keep_data, dry_run))
+        assert (f"end {remote.name}" in desk.done) == (not dry_run)
         if remote.name == "master":
             return []
         return [
@@ -713,7 +757,7 @@ def test_what_was_taken_back_is_told_by_board(
     rows = ["removes the packages hpcc (1 stays)", "removes /opt/boardcluster"]
     assert done == {"master": [], "worker1": rows, "worker2": rows}
     assert said == ["checking what was installed on 3 boards"]
-    assert desk.done == [] if dry_run else ["require own"]
+    assert desk.done[:1] == ([] if dry_run else ["require own"])
 
 
 def test_what_cannot_be_taken_back_is_said_after_all_were_asked(

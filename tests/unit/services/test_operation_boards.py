@@ -189,7 +189,7 @@ class Rack:
         return self.left_over
 
     def destroy(self, state: LiveState) -> int:
-        pytest.fail("systemd would start again what is only killed")
+        pytest.fail("what was lent to boards would stay there")
 
     # What a cluster asks of its boards.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from boardcluster.store import replacing
+from boardcluster.store.files import is_temporary
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, ValueError])
@@ -25,3 +26,11 @@ def test_whatever_ends_a_write_leaves_the_former_file_alone(
         write()
     assert path.read_text() == "former"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_write_leaves_is_known_by_its_name(tmp_path: Path) -> None:
+    with replacing(tmp_path / "power.json") as temporary:
+        temporary.write_text("half")
+        assert is_temporary(temporary.name)
+    names = ("power.json", ".bashrc", "part-0.1", "power.json.4711", ".4711", ".power.json.4711.gz")
+    assert [name for name in names if is_temporary(name)] == []

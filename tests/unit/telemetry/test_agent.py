@@ -37,7 +37,7 @@ def test_cpu_time_by_state_is_that_of_all_cores(tmp_path: Path) -> None:
     files = put(
         tmp_path, {"/proc/stat": "cpu  100 5 30 400 20 3 4 7 50 2\ncpu0 1 1 1 1 1 1 1 1 0 0\n"}
     )
-    assert agent.cpu_times(files) == {
+    assert agent.cpu_times(files, set()) == {
         "cpu_user_seconds": 105,
         "cpu_system_seconds": 30,
         "cpu_idle_seconds": 400,
@@ -45,6 +45,22 @@ def test_cpu_time_by_state_is_that_of_all_cores(tmp_path: Path) -> None:
         "cpu_irq_seconds": 7,
         "cpu_steal_seconds": 7,
     }
+
+
+def test_cpu_time_of_a_program_that_is_bound_to_some_cores_is_that_of_these(tmp_path: Path) -> None:
+    lines = "".join(f"cpu{core} {core} 0 0 {10**core} 0 0 0 0 0 0\n" for core in range(12))
+    files = put(tmp_path, {"/proc/stat": f"cpu  66 0 0 0 0 0 0 0 0 0\n{lines}intr 5 1 2\n"})
+    found = agent.cpu_times(files, {1, 11})
+    assert (found["cpu_user_seconds"], found["cpu_idle_seconds"]) == (12, 10 + 10**11)
+
+
+@pytest.mark.parametrize(("own", "bound"), [({0, 2}, {0, 2}), ({0, 1, 2, 3}, set())])
+def test_only_a_binding_to_some_of_the_cores_counts(
+    monkeypatch: pytest.MonkeyPatch, own: set[int], bound: set[int]
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: own)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert agent.bound_cpus() == bound
 
 
 def test_memory_swap_and_paging(tmp_path: Path) -> None:

@@ -23,9 +23,12 @@ from tests.unit.tuning.surface import (
 from boardcluster.errors import StoreError
 from boardcluster.tuning.record import (
     BASE,
+    Candidate,
+    Objective,
     Outcome,
     Purpose,
     Sitting,
+    TrialRecord,
     TuningRecord,
     begin_record,
     read_record_file,
@@ -218,6 +221,49 @@ def test_a_candidate_whose_runs_are_lost_twice_counts_as_failed() -> None:
     assert search(record, world, field({"upstream": GOOD})) is SearchEnd.BUDGET
     assert lost_so_far(record, "upstream", 2) == 2
     assert Standing(record).score("upstream", 2) == pytest.approx(math.log(10))
+
+
+def hand_made(record: TuningRecord, candidate: str, *, outcome: Outcome, run: str = "t/1") -> None:
+    """Add a run at the whole size that took half the base's time if it ended well."""
+    seconds = 0.0 if outcome is Outcome.INVALID else 60.0 if candidate == BASE else 30.0
+    record.add(
+        TrialRecord(
+            candidate=candidate,
+            rung=0,
+            purpose=Purpose.BASE if candidate == BASE else Purpose.PROMOTED,
+            outcome=outcome,
+            seconds=seconds,
+            value=seconds,
+            wall_seconds=seconds + 1,
+            spent_seconds=record.spent_seconds + seconds + 1,
+            run=run,
+            reason="",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "run", "counts"), [(1, "t/1", False), (2, "t/1", True), (3, "", False)]
+)
+def test_only_losses_in_a_row_of_runs_that_began_count(lost: int, run: str, counts: bool) -> None:
+    record = begin()
+    record.add(Candidate(id="one", origin="search", settings={"a.idle": "1"}, params={"idle": 1}))
+    hand_made(record, BASE, outcome=Outcome.OK)
+    for _ in range(2):  # another loss hours later is another
+        hand_made(record, "one", outcome=Outcome.OK)
+        for _ in range(lost):
+            hand_made(record, "one", outcome=Outcome.INVALID, run=run)
+    score = Standing(record).score("one", 0)
+    assert score is not None
+    assert (score > math.log(0.5) + 1e-9) == counts
+    assert (Standing(record).best is None) == counts
+
+
+@pytest.mark.parametrize(("objective", "times"), [("time", 2), ("both", 2), ("energy", 4)])
+def test_a_run_may_take_longer_where_only_energy_counts(objective: str, times: int) -> None:
+    record = begin(objective=Objective(objective))
+    hand_made(record, BASE, outcome=Outcome.OK)
+    assert Standing(record).limit_seconds("one", 0) == pytest.approx(60.0 * times)
 
 
 def test_a_lost_look_at_the_base_is_made_again() -> None:

@@ -20,7 +20,7 @@ from boardcluster.tuning.space import (
     read_space,
     settings_of_params,
 )
-from boardcluster.workloads import workload_names
+from boardcluster.workloads import load_workload, workload_names
 
 MakeSpec = Callable[..., ClusterSpec]
 
@@ -35,6 +35,8 @@ def test_each_row_sets_what_its_engine_reads_without_a_restart(row: Tunable) -> 
     assert row.kind in {"choice", "whole", "share"}
     assert (row.kind == "choice") == bool(row.values)
     assert set(row.not_for) <= set(workload_names())
+    for workload, name in (entry.partition("=")[0].split(".") for entry in row.fixed_by):
+        assert name in load_workload(workload).parameters
     levels = row.values or (f"{row.low:g} {row.unit}".strip(),)
     for key in row.properties:
         assert not restarts_daemons(key)
@@ -105,6 +107,44 @@ def test_executors_beyond_twice_the_workers_or_the_real_cores_are_not_tried(
 ) -> None:
     space = dimensions(make_spec(workers=4), Engine.SPARK, "wordcount", cores=cores)
     assert {row.name: row for row in space}["executors"].high == most
+
+
+def test_values_too_small_to_run_are_left_out_and_the_others_kept(make_spec: MakeSpec) -> None:
+    space = dimensions(make_spec(memory_mib=8192), Engine.MAPREDUCE, "wordcount", cores=4)
+
+    def refusal_of(settings: Mapping[str, str]) -> str:
+        mib = int(settings.get("mapreduce.map.memory.mb", "512").split()[0])
+        return "no room for the buffer" if mib < 340 else "too much" if mib > 7000 else ""
+
+    kept, out = narrowed(space, refusal_of)
+    row = {row.name: row for row in kept}["memory of a map"]
+    assert (row.low, row.high) == (384, 6976)
+    assert {(row.what, row.reason) for row in out} == {
+        ("memory of a map up to 320 MiB", "no room for the buffer"),
+        ("memory of a map from 7040 MiB", "too much"),
+    }
+
+    kept, out = narrowed(space, lambda rows: "no" if "mapreduce.map.memory.mb" in rows else "")
+    assert "memory of a map" not in {row.name for row in kept}
+    assert ("memory of a map from 256 MiB", "no") in {(row.what, row.reason) for row in out}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "fixing"),
+    [
+        ({"terasort.reduces": "8"}, "terasort.reduces=8"),
+        ({"terasort.reduces": "0"}, ""),
+        ({}, ""),
+        ({"grep.form": "fast"}, "grep.form=fast"),
+        ({"grep.form": "stock"}, ""),
+        ({"wordcount.form": "fast"}, ""),
+    ],
+)
+def test_a_parameter_may_set_what_would_be_searched(
+    parameters: dict[str, str], fixing: str
+) -> None:
+    (row,) = [row for row in read_space() if row.name == "reduces"]
+    assert row.fixing(parameters) == fixing
 
 
 def test_what_cannot_run_even_alone_is_left_out_with_its_reason(make_spec: MakeSpec) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from dataclasses import replace
 
 import pytest
 from tests.builders import (
@@ -58,6 +59,14 @@ def test_the_interval_is_wider_with_more_to_come_and_holds_the_middle() -> None:
     assert many is not None
     assert few[0] < 10 < few[1]
     assert many[1] - many[0] > few[1] - few[0]
+
+
+def test_warm_ups_do_not_widen_it() -> None:
+    known = [row(1, 9.0), row(1, 11.0)]
+    fast = row(1, 1.0)
+    warm_up = replace(fast, trial=replace(fast.trial, warm_up=True))
+    plain = left_interval(progress(*known, row(1, None)), NOW)
+    assert left_interval(progress(warm_up, *known, row(1, None)), NOW) == plain
 
 
 def test_there_is_no_interval_for_what_was_never_measured() -> None:

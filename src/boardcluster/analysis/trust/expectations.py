@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from boardcluster.records import NodeFacts, NodeLimits
+from boardcluster.records import QUOTA_CORES_LEAST, NodeFacts, NodeLimits
 
 __all__ = ["Expectations", "Thresholds", "expect"]
 
@@ -136,7 +136,7 @@ def expect(
         nominal_hertz=nominal_hertz,
         least_hertz=least_hertz,
         best_hertz={name: hertz for name, hertz in best_hertz.items() if name in steady},
-        quota_cores={row.node: row.cpu_cores for row in limits},
+        quota_cores={row.node: max(QUOTA_CORES_LEAST, row.cpu_cores) for row in limits},
         steered=frozenset(steered),
         host_idle_share=thresholds.host_idle_share if limits else None,
         mixed=mixed,

@@ -18,7 +18,9 @@ __all__ = [
     "write_limit",
 ]
 
-_REMOVED_WITHIN_SECONDS = 10.0
+_REMOVED_WITHIN_SECONDS = 120.0
+"""The last process of a node leaves its group only when its disk is unmounted, and so when what
+waited to be written there is written: gigabytes, at this machine's own speed by then."""
 _HINT_RIGHTS = (
     "limits need root on the machine itself, or a container with CAP_SYS_ADMIN and a writable "
     "/sys/fs/cgroup"

@@ -4,6 +4,8 @@
   blocks, then `boardcluster up`.
 """
 
+import shlex
+
 from boardcluster.doctor.check import MASTER_NOT_ASKED, Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
@@ -25,7 +27,9 @@ def _look(facts: Facts) -> Faults:
             master, wanted = names.get(_storage(path), ("", id_))
             if "/datanode/" in path and id_ != wanted:
                 folder = path.removesuffix("/current/VERSION")
-                rename = board.there(f"sudo mv {folder} {folder}.of-another-cluster")
+                # A job may have chosen the name.
+                words = ["sudo", "mv", folder, f"{folder}.of-another-cluster"]
+                rename = board.there(shlex.join(words))
                 yield Fault(
                     f"{path} says {id_}, but the NameNode on {master} says {wanted}",
                     node=board.name,

@@ -1,13 +1,11 @@
 """Only the cluster and its driver reach the cluster's ports.
 
-- Installed, but not loaded, or its rules were flushed. Fix: `sudo nft -f
-  /etc/boardcluster/firewall.nft`; `--fix` does it.
+- Installed, but not loaded, or its rules were flushed. Fix: `boardcluster up`.
 - `security = "insecure-lab"` (warning). Fix: `security = "closed"`.
 """
 
 from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.records import Security
-from boardcluster.services.provision.firewall import FIREWALL_FILE
 
 __all__ = ["CHECK"]
 
@@ -25,13 +23,11 @@ def _look(facts: Facts) -> Faults:
         details = board.details
         if details.provisioned and not details.firewall:
             silent = details.firewall is None
-            loadable = not silent and details.firewall_file
-            load = board.there(f"sudo nft -f {FIREWALL_FILE}")
+            # No repair: only `up` takes rules back that lock the driver out.
             yield Fault(
                 "nft gives no answer" if silent else "its firewall is not active",
                 node=board.name,
-                fix=load if loadable else facts.command("up"),
-                repair=("nft", "-f", FIREWALL_FILE) if loadable else (),
+                fix=facts.command("up"),
             )
 
 

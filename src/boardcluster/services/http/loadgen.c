@@ -14,6 +14,9 @@
  * coordinated omission (G. Tene, "How NOT to measure latency"). How late the program itself was
  * is kept beside it, for requests that had to wait for nothing else.
  *
+ * A request has failed when nothing of its answer comes for `timeout` seconds, so a large answer
+ * may take longer than that over a slow link.
+ *
  * `serve` answers from memory: what `run` makes of it is what `run` can make at most.
  */
 #define _GNU_SOURCE
@@ -54,7 +57,7 @@ typedef struct {
     int fd, target, head_length;
     State state;
     Page *page;
-    int64_t due, sent, not_before;
+    int64_t due, heard, not_before; /* heard: or asked, or began to connect */
     char head[HEAD_MOST];
     bool in_body, last, right_status, has_length, wrong;
     size_t expected, got;
@@ -187,7 +190,7 @@ static void fail(Connection *c, uint64_t *kind, const char *words)
 
 static void ask(Connection *c)
 {
-    c->sent = now();
+    c->heard = now();
     c->head_length = 0;
     c->in_body = c->last = c->wrong = c->has_length = false;
     c->got = c->expected = 0;
@@ -212,7 +215,7 @@ static void begin(Connection *c, Page *page, int64_t due)
         die("no socket", "");
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     c->state = CONNECTING;
-    c->sent = now();
+    c->heard = now();
     opened++;
     struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = c };
     if (epoll_ctl(poller, EPOLL_CTL_ADD, c->fd, &event))
@@ -331,6 +334,7 @@ static void receive(Connection *c)
     for (;;) {
         ssize_t count = recv(c->fd, buffer, BUFFER, 0);
         if (count > 0 && c->state == WAITING) {
+            c->heard = now();
             if (!take(c, buffer, count) && c->state != IDLE)
                 return;
         } else if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -521,7 +525,7 @@ static void run(const char *out, int most, uint64_t requests, double rate, uint6
         scanned = at;
         for (int i = 0; i < used; i++) {
             Connection *c = &connections[i];
-            if ((c->state == WAITING || c->state == CONNECTING) && at - c->sent > timeout)
+            if ((c->state == WAITING || c->state == CONNECTING) && at - c->heard > timeout)
                 fail(c, &by_time, "no answer in time");
         }
     }

@@ -9,7 +9,6 @@ from typing import Protocol
 from boardcluster.errors import DaemonError, RemoteError
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.node_rpc import end_processes, processes
-from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.provision.units import unit_name
 
 __all__ = ["DaemonCommand", "PlainProcesses", "ServiceManager", "Systemd"]
@@ -114,14 +113,6 @@ class Systemd:
             ["systemctl", "stop", *units], timeout_seconds=grace_seconds + _SYSTEMCTL_SECONDS
         )
         return sum(row["Result"] == "timeout" for row in self._show(known, "Result").values())
-
-    def stop_all(self) -> None:
-        """Stop whatever runs of ours, so that nothing is started again once it is ended."""
-        names = [kind.name for kind in DAEMONS]
-        found = self._show(names, "LoadState")
-        units = [unit_name(name) for name in names if found[name]["LoadState"] == "loaded"]
-        if units:
-            self._remote.run(["systemctl", "stop", *units], timeout_seconds=_SYSTEMCTL_SECONDS)
 
     def _show(self, names: Iterable[str], field: str) -> dict[str, dict[str, str]]:
         """Return a property of each daemon's unit."""

@@ -31,7 +31,7 @@ from boardcluster.remote.node_rpc import json_of
 from boardcluster.services.provision.node.guards import CONFIRM_SECONDS
 from boardcluster.services.provision.resources import Firewall, Resource, Tree, request_of
 
-__all__ = ["COPIES_AT_ONCE", "Change", "apply", "plan", "provision", "uninstall"]
+__all__ = ["COPIES_AT_ONCE", "Change", "apply", "plan", "provision", "uninstall", "unmounted"]
 
 _PACKAGE = "boardcluster.services.provision.node"
 _MODULES = (
@@ -176,6 +176,16 @@ def uninstall(
     """
     verb = "plan_uninstall" if dry_run else "uninstall"
     return _ask(remote, {"do": verb, "keep_data": keep_data}, root, _CHANGE_SECONDS)[0]
+
+
+def unmounted(remote: Remote, *, root: str = "") -> list[str]:
+    """Return the folders of a node that were on a disk of their own which is not mounted now.
+
+    Raises:
+        InstallError: the record of what was installed is damaged.
+    """
+    folders: list[str] = _ask(remote, {"do": "unmounted"}, root, _LOOK_SECONDS)[1]["folders"]
+    return folders
 
 
 def _wanted(wanted: Sequence[Resource], *, deep: bool) -> dict[str, Any]:

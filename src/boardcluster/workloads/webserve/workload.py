@@ -46,8 +46,9 @@ _PACKAGE = "boardcluster.services.http"
 _SERVED = r"(\d+) *\n *Reading"
 """Where nginx's stub_status says how many requests it has had."""
 _TIMEOUT_SECONDS, _LOST_SECONDS = 30.0, 5.0
-"""So long the client waits for an answer: without a fault a late one is latency, and only one that
-never comes fails; in a phase with a fault the second is what a user has patience for."""
+"""So long the client waits while nothing of an answer comes: without a fault a late one is latency,
+and only one that never comes fails; in a phase with a fault the second is what a user has patience
+for."""
 _OPEN_CONNECTIONS = 1024
 """Of an open loop: enough for many seconds in which nothing is answered."""
 _WARM_SHARE = 10

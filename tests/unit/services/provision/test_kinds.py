@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.unit.services.provision.board import HOSTS, Board
+from tests.unit.services.provision.board import DEBIAN, HOSTS, Board
 
 from boardcluster.records import Egress
 from boardcluster.services.provision.firewall import TAKE_BACK
@@ -225,7 +225,37 @@ def test_packages_that_others_need_by_now_are_left(board: Board) -> None:
     board.dpkg["editor"] = "installed"  # it needs libpopt0, which came with rsync
     (row,) = board.ask("uninstall", keep_data=False)["changes"]
     assert row["words"] == "purges libpopt0, rsync, nftables"
-    assert row["remark"] == "left, because other packages need them: libpopt0"
+    assert row["remark"] == "left, because other packages or your login need them: libpopt0"
+    assert "rsync" not in board.dpkg
+
+
+@pytest.mark.parametrize("login", ["root", "sudo"])
+def test_sudo_goes_unless_who_takes_it_away_needs_it(
+    login: str, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root has no password here, only a key, so sudo does not go unless it is forced."""
+    dpkg = board.on_dpkg
+
+    def on_dpkg(action: str, *names: str) -> tuple[int, str]:
+        done = dpkg(action, *(name for name in names if name != "sudo"))
+        return (1, "no root password has been set") if "sudo" in names else done
+
+    def on_env(setting: str, *words: str) -> tuple[int, str]:
+        assert (setting, words[0]) == ("SUDO_FORCE_REMOVE=yes", "dpkg")
+        return dpkg(*words[1:])
+
+    monkeypatch.setitem(DEBIAN, "sudo", [])
+    monkeypatch.setattr(board, "on_dpkg", on_dpkg)
+    monkeypatch.setattr(board, "on_env", on_env, raising=False)
+    if login == "sudo":
+        monkeypatch.setenv("SUDO_UID", "1000")
+    board.words("apply", [Packages(wanted=(("rsync",), ("sudo",)))])
+
+    (row,) = board.ask("uninstall", keep_data=False)["changes"]
+
+    left = "left, because other packages or your login need them: sudo"
+    assert row["remark"] == ("" if login == "root" else left)
+    assert ("sudo" in board.dpkg) == (login == "sudo")
     assert "rsync" not in board.dpkg
 
 
@@ -320,6 +350,38 @@ def test_a_folder_whose_disk_is_not_mounted_is_not_made_on_the_card(
     said = board.error("apply", [wanted])
     assert "/mnt/nvme/boardcluster was on a disk of its own, which is not mounted now" in said
     assert not (board.root / "mnt/nvme").exists()
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_folder_whose_disk_is_not_mounted_is_not_said_to_be_removed(
+    existed: bool, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = board.root / "mnt/nvme/boardcluster"
+    if existed:
+        place.mkdir(parents=True)
+    wanted = Folder(path="/mnt/nvme/boardcluster", owner=ME, mode=0o750, own=("data",))
+    monkeypatch.setattr(FolderKind, "is_on_another_disk", lambda _: True)
+    assert board.words("apply", [wanted])
+    assert board.ask("unmounted")["folders"] == []
+    (place / "data").mkdir()
+
+    monkeypatch.setattr(FolderKind, "is_on_another_disk", lambda _: False)
+
+    assert board.ask("unmounted")["folders"] == ["/mnt/nvme/boardcluster"]
+    said = "leaves /mnt/nvme/boardcluster, whose disk is not mounted"
+    assert board.words("plan_uninstall", keep_data=False) == [said]
+    (row,) = board.ask("uninstall", keep_data=False)["changes"]
+    assert (row["words"], row["remark"]) == (said, "what is on that disk stays")
+    assert (place / "data").is_dir()
+
+
+def test_a_user_that_cannot_be_removed_is_said_with_what_helps(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.words("apply", [USER])
+    monkeypatch.setattr(board, "on_userdel", lambda _: (8, "used by process 7"))
+    hint = board.ask("uninstall", keep_data=False)["error"]["hint"]
+    assert "`sudo pkill -KILL -u boardcluster`" in hint
 
 
 def test_a_folder_of_the_card_is_made_again(board: Board) -> None:

@@ -5,7 +5,6 @@ import pytest
 from boardcluster.errors import DaemonError
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
-from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.provision.manager import DaemonCommand, PlainProcesses, Systemd
 
 DATANODE = DaemonCommand(
@@ -81,13 +80,3 @@ def test_systemd_stops_units_and_says_which_it_had_to_kill(remote: FakeRemote) -
     )
     assert Systemd(remote).stop(known, grace_seconds=2.0) == 1
     assert Systemd(remote).stop({}, grace_seconds=2.0) == 0
-
-
-def test_everything_that_is_installed_can_be_stopped(remote: FakeRemote) -> None:
-    units = [f"boardcluster-{kind.name}.service" for kind in DAEMONS]
-    states = ["loaded" if unit == UNIT else "not-found" for unit in units]
-    answer = "\n".join(f"LoadState={state}\n" for state in states)
-    remote.tell("systemctl", "show", "-p", "LoadState", *units, stdout=answer)
-    remote.tell("systemctl", "stop", UNIT)
-    Systemd(remote).stop_all()
-    assert remote.calls[-1] == ("systemctl", "stop", UNIT)

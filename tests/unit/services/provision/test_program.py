@@ -232,7 +232,7 @@ def test_what_is_no_longer_wanted_goes_but_not_what_is_only_no_longer_missing(
     ],
     ids=["cut", "edited", "newer", "other"],
 )
-@pytest.mark.parametrize("verb", ["plan", "apply", "uninstall", "plan_uninstall"])
+@pytest.mark.parametrize("verb", ["plan", "apply", "uninstall", "plan_uninstall", "unmounted"])
 def test_a_damaged_record_stops_everything_and_nothing_is_lost(
     board: Board, verb: str, damage: object, says: str
 ) -> None:
@@ -295,9 +295,12 @@ def test_uninstall_waits_for_the_daemons_to_be_ended(booted: Board) -> None:
     os.chown(daemon, booted.users["boardcluster"].pw_uid, -1)
     before = booted.snapshot()
 
-    message = booted.error("uninstall", keep_data=False)
+    error = booted.ask("uninstall", keep_data=False)["error"]
 
-    assert "processes of the user boardcluster still run, such as 77" in message
+    assert "processes of the user boardcluster still run, such as 77" in error["message"]
+    # `boardcluster down` ends nothing where no cluster is recorded.
+    for way in ("`boardcluster uninstall --take-over`", "`sudo pkill -KILL -u boardcluster`"):
+        assert way in error["hint"]
     assert booted.snapshot() == before
     daemon.rmdir()
     assert booted.words("uninstall", keep_data=False)

@@ -18,7 +18,15 @@ from boardcluster.errors import (
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services.provision import provisioning
-from boardcluster.services.provision.provisioning import apply, plan, provision, uninstall
+from boardcluster.services.provision.node.manifest import Manifest
+from boardcluster.services.provision.node.system import Node
+from boardcluster.services.provision.provisioning import (
+    apply,
+    plan,
+    provision,
+    uninstall,
+    unmounted,
+)
 from boardcluster.services.provision.resources import Folder, Hosts, Resource, Tree, tree_of
 
 NAMES = Hosts(rows=(("10.0.0.1", "pi0"),))
@@ -71,6 +79,19 @@ def test_the_program_arrives_compares_changes_and_restores(root: str, tree: Tree
     assert uninstall(remote, keep_data=False, root=root) == shown
     assert sorted(path.name for path in Path(root).rglob("*")) == ["etc", "hosts", "opt"]
     assert Path(root, "etc/hosts").read_text() == "127.0.1.1 pi0\n"
+
+
+def test_a_folder_whose_disk_is_not_mounted_is_told(root: str) -> None:
+    remote = LocalRemote("pi0")
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    apply(remote, [Folder(path="/opt/deep/data", owner=owner, mode=0o750)], root=root)
+    assert unmounted(remote, root=root) == []
+
+    record = Manifest(Node(root))
+    record.entries[0]["other_disk"] = True
+    record.save()
+
+    assert unmounted(remote, root=root) == ["/opt/deep/data"]
 
 
 def test_a_narrow_umask_on_the_node_does_not_matter(root: str) -> None:

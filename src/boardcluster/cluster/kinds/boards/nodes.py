@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from boardcluster.cluster.discovery import SERVICE_LOGIN
 from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.owner import CLAIM_FILE, SERVICE_USER, Owner, home_owner, known_owner
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
@@ -27,6 +28,7 @@ from boardcluster.errors import (
     ClusterError,
     HostError,
     LockedError,
+    RemoteError,
     UnreachableError,
 )
 from boardcluster.records import ClusterSpec, NodeSpec
@@ -36,10 +38,29 @@ from boardcluster.remote.node_rpc import boot_of, rpc
 from boardcluster.remote.ssh import SshRemote
 from boardcluster.remote.ssh_route import Patience, SshRoute
 
-__all__ = ["SERVICE_USER", "BoardNodes", "board_nodes", "board_state", "known_hosts_of"]
+__all__ = [
+    "DAEMON_UNITS",
+    "SERVICE_USER",
+    "BoardNodes",
+    "board_nodes",
+    "board_state",
+    "known_hosts_of",
+    "stop_units",
+]
+
+DAEMON_UNITS = tuple(
+    f"boardcluster-{daemon}.service"
+    for daemon in (
+        *("namenode", "resourcemanager", "datanode", "nodemanager"),
+        *("jobhistory", "sparkhistory"),
+    )
+)
+"""The daemons' units of systemd. Not with a wildcard: the firewall's unit begins the same way."""
 
 _GRACE_SECONDS = 5.0
 _END_REQUEST = {"do": "end_of_user", "user": SERVICE_USER, "grace_seconds": _GRACE_SECONDS}
+_STOP_UNITS = '[ ! -d /run/systemd/system ] || systemctl stop "$@"'
+_STOP_SECONDS = 90.0
 _TUNNEL_SECONDS = 20 * 24 * 3600.0
 """poll(2) takes no more than 2^31 ms, which is 24 days."""
 _WHO_CHARACTERS = 200
@@ -201,7 +222,8 @@ class BoardNodes:
 
     def _claim(self, boards: Sequence[NodeSpec], *, take_over: bool) -> None:
         rows = {node.name: node for node in boards}
-        request = {"do": "claim", **self._claiming(make=True), "take_over": take_over}
+        how = {"take_over": take_over, "service_user": SERVICE_USER}
+        request = {"do": "claim", **self._claiming(make=True), **how}
         self._new_claims = []
         found, errors = each_node(rows, lambda name: self._claim_one(rows[name], request))
         try:
@@ -215,6 +237,8 @@ class BoardNodes:
         """Claim one board; one that nobody claimed must be idle."""
         admin = self.admin(node)
         answer: dict[str, Any] = rpc(admin, request)
+        if answer.get("login") == SERVICE_USER:
+            raise HostError(f"{node.name}: {SERVICE_LOGIN.reason}", hint=SERVICE_LOGIN.fix)
         if "error" in answer:
             raise HostError(
                 f"{node.name}: {request['path']} cannot be written: {answer['error']}",
@@ -229,13 +253,8 @@ class BoardNodes:
 
     def _end_all_on(self, boards: Sequence[NodeSpec]) -> None:
         """End what this home, or whoever had the boards before, left running there."""
-
-        def one(name: str) -> None:
-            if rpc(self.admin(rows[name]), {"do": "of_user", "user": SERVICE_USER}):
-                self._end_on(name, self.admin(rows[name]))
-
         rows = {node.name: node for node in boards}
-        _, errors = each_node(rows, one)
+        _, errors = each_node(rows, lambda name: self.end_on(rows[name]))
         raise_first(errors)
 
     def owners(self, boards: Sequence[NodeSpec | LiveNode]) -> dict[str, Owner]:
@@ -309,13 +328,22 @@ class BoardNodes:
     def _root_on(self, node: NodeSpec | LiveNode) -> Remote:
         return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
 
-    def _end_on(self, name: str, admin: Remote) -> int:
-        """End everything of the service user on a board; return how many processes ended."""
+    def end_on(self, node: NodeSpec | LiveNode) -> int:
+        """End everything of the service user on a board; return how many processes ended.
+
+        Also where none runs now: systemd may be about to start one again.
+
+        Raises:
+            ClusterError: something does not end.
+            RemoteError: the board cannot be reached.
+        """
+        admin = self._root_on(node)
+        stop_units(admin)
         answer = rpc(admin, _END_REQUEST, timeout_seconds=90)
         if answer["left"]:
             raise ClusterError(
-                f"{name}: {answer['left']} processes of {SERVICE_USER} do not end",
-                hint=f"on {name}: sudo pkill -KILL -u {SERVICE_USER}",
+                f"{node.name}: {answer['left']} processes of {SERVICE_USER} do not end",
+                hint=f"on {node.name}: sudo pkill -KILL -u {SERVICE_USER}",
             )
         return int(answer["ended"])
 
@@ -368,9 +396,7 @@ class BoardNodes:
         """
         rows = {node.name: node for node in state.nodes}
 
-        ended, errors = each_node(
-            rows, lambda name: self._end_on(name, self.admin_of(rows[name], state))
-        )
+        ended, errors = each_node(rows, lambda name: self.end_on(rows[name]))
         if errors:
             raise _not_ended(errors, self._home) from next(iter(errors.values()))
         return sum(ended.values())
@@ -383,6 +409,13 @@ class BoardNodes:
         """Name the command that opens the pages."""
         del state
         return "These pages open through `boardcluster tunnel`."
+
+
+def stop_units(admin: Remote) -> None:
+    """Let systemd, where it runs, stop the daemons: what is only killed it starts again."""
+    # It fails if a unit is not there, after it has stopped the others.
+    with contextlib.suppress(RemoteError):
+        admin.run(["sh", "-c", _STOP_UNITS, "sh", *DAEMON_UNITS], timeout_seconds=_STOP_SECONDS)
 
 
 @functools.cache

@@ -14,7 +14,13 @@ from typing import Any
 from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.system import FailedError, insist
 
-__all__ = ["FolderKind", "UserKind"]
+__all__ = ["STILL_RUNNING", "FolderKind", "UserKind"]
+
+STILL_RUNNING = (
+    "run `boardcluster uninstall --take-over`; or run `sudo pkill -KILL -u {user}` on the node, "
+    "then this command again"
+)
+"""What helps against processes that stand in the way; `boardcluster down` may know of none."""
 
 ADMINISTRATORS = ("adm", "admin", "docker", "lxd", "root", "sudo", "wheel")
 DATABASES = ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")
@@ -98,7 +104,7 @@ class UserKind(ResourceKind):
             self.sweep()
         name = self.resource["name"]
         if not self.before["user"] and self.user() is not None:
-            insist(["userdel", name], hint="run `boardcluster down` first")
+            insist(["userdel", name], hint=STILL_RUNNING.format(user=name))
         if not self.before["group"] and self.group() is not None:
             insist(["groupdel", name])
         return ""
@@ -205,12 +211,16 @@ class FolderKind(ResourceKind):
             place = os.path.dirname(place)
         return os.stat(place).st_dev != os.stat(self.node.at("/")).st_dev
 
+    def is_unmounted(self) -> bool:
+        """Whether it was on a disk of its own that is not mounted now."""
+        return bool(self.noted("other_disk", False)) and not self.is_on_another_disk()
+
     def refuse_missing_disk(self) -> None:
         """Refuse to make it anew on the card when the disk that it was on is not mounted.
 
         An empty HDFS would begin there, beside workers with the data of the other.
         """
-        if self.noted("other_disk", False) and not self.is_on_another_disk():
+        if self.is_unmounted():
             path = self.resource["path"]
             raise FailedError(
                 f"{path} was on a disk of its own, which is not mounted now",
@@ -234,12 +244,16 @@ class FolderKind(ResourceKind):
     def back(self) -> str:
         """Say what becomes of it."""
         path = self.resource["path"]
+        if self.is_unmounted():
+            return f"leaves {path}, whose disk is not mounted"
         if not self.before["there"]:
             return f"removes {path} and everything in it"
         return f"gives {path} back to its former owner, without boardcluster's files"
 
     def undo(self) -> str:
         """Remove it; one that was there before loses what is ours, and gets its owner back."""
+        if self.is_unmounted():
+            return "what is on that disk stays"
         if not self.before["there"]:
             if os.path.isdir(self.path):
                 shutil.rmtree(self.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -67,10 +68,10 @@ class PackagesKind(ResourceKind):
                 return name
         return names[0]
 
-    def dpkg(self, *arguments: str) -> tuple[int, str]:
-        """Run dpkg as soon as no other package manager is at work."""
+    def dpkg(self, *arguments: str, before: tuple[str, ...] = ()) -> tuple[int, str]:
+        """Run dpkg, after other words, as soon as no other package manager is at work."""
         return wait_until(
-            lambda: run(["dpkg", *arguments], timeout_seconds=APT_SECONDS),
+            lambda: run([*before, "dpkg", *arguments], timeout_seconds=APT_SECONDS),
             ready=lambda seen: not seen[0] or "lock" not in seen[1],
             timeout_seconds=LOCK_SECONDS_MOST,
             poll_seconds=2.0,
@@ -149,19 +150,26 @@ class PackagesKind(ResourceKind):
         return f"purges {', '.join(names)}" if names else "removes no packages"
 
     def undo(self) -> str:
-        """Purge what came with us; a package that another one needs by now is left."""
+        """Purge what came with us; a package that another one needs by now is left.
+
+        sudo does not go by itself where root has no password, as where root logs in with a key.
+        Whoever came here through it would have no way back, so then it stays.
+        """
         if self.resumed:
             self.mend()
         new = self.noted("new", {})
         names = self.removable()
+        by_root = "SUDO_UID" not in os.environ
+        before = ("env", "SUDO_FORCE_REMOVE=yes") if "sudo" in names and by_root else ()
         text = ""
         for action in ("--remove", "--purge"):
             # A package of which only settings were left before gets back to that.
             chosen = [name for name in names if (action == "--remove") == bool(new[name])]
             if chosen:
-                text += self.dpkg(action, *chosen)[1]
+                text += self.dpkg(action, *chosen, before=before)[1]
         left = [name for name in self.removable() if name in names]
         needed = [name for name in left if self.states().get(name.split(":")[0]) == "installed"]
         if left != needed:
             raise FailedError(f"dpkg could not remove {', '.join(left)}: {tail(text)}")
-        return f"left, because other packages need them: {', '.join(left)}" if left else ""
+        why = "left, because other packages or your login need them"
+        return f"{why}: {', '.join(left)}" if left else ""

@@ -29,7 +29,7 @@ from boardcluster.services.provision.node.files import (
 from boardcluster.services.provision.node.guards import FirewallKind, ServiceKind
 from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.manifest import Manifest, one_at_a_time
-from boardcluster.services.provision.node.owners import FolderKind, UserKind
+from boardcluster.services.provision.node.owners import STILL_RUNNING, FolderKind, UserKind
 from boardcluster.services.provision.node.packages import PackagesKind
 from boardcluster.services.provision.node.system import FailedError, Node, insist
 from boardcluster.services.provision.node.tree import TreeKind
@@ -226,7 +226,7 @@ def _refuse_while_running(node: Node, manifest: Manifest) -> None:
                 if user and pid.isdecimal() and os.stat(path).st_uid == user.pw_uid:
                     raise FailedError(
                         f"processes of the user {user.pw_name} still run, such as {pid}",
-                        hint="run `boardcluster down` first",
+                        hint=STILL_RUNNING.format(user=user.pw_name),
                         kind="cluster",
                     )
 
@@ -244,12 +244,21 @@ def _uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
     return {"changes": changes}
 
 
+def _unmounted(node: Node, _request: dict[str, Any]) -> dict[str, Any]:
+    """Answer which folders were on a disk of their own that is not mounted now."""
+    manifest = Manifest(node)
+    kinds = [_kind_of(node, manifest, entry["resource"]) for entry in manifest.entries]
+    folders = [kind for kind in kinds if isinstance(kind, FolderKind) and kind.is_unmounted()]
+    return {"changes": [], "folders": [kind.resource["path"] for kind in folders]}
+
+
 VERBS = {
     "plan": _plan,
     "apply": _apply,
     "confirm": _confirm,
     "plan_uninstall": _plan_uninstall,
     "uninstall": _uninstall,
+    "unmounted": _unmounted,
 }
 
 
