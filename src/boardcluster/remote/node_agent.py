@@ -44,8 +44,11 @@ IO_COUNTERS = {
 RUN_MARK = "BOARDCLUSTER_RUN"
 """In the environment of a command that the driver waits for; not of what is to outlive it."""
 SUPERVISE = """\
+read began rest </proc/uptime
 "$@" >"$0/stdout" 2>"$0/stderr"
-echo $? >"$0/status.new" && mv "$0/status.new" "$0/status"
+status=$?
+read ended rest </proc/uptime
+echo "$status $began $ended" >"$0/status.new" && mv "$0/status.new" "$0/status"
 """
 """Runs a job in a folder, $0. It stays a shell, because a board has better uses for memory."""
 NOT_PERMITTED = "not permitted for this user"
@@ -121,8 +124,9 @@ def supervisor_of(folder: str) -> dict[str, Any] | None:
 
 
 def job_state(folder: str) -> dict[str, Any]:
-    """Return whether a job is ``running``, ``ended`` (and its ``status``), or why it is neither.
+    """Return whether a job is ``running``, ``ended``, or why it is neither.
 
+    With an end come its ``status``, and the ``seconds`` that it took by this node's clock.
     ``absent``: no folder. ``rebooted``: the node was started anew. ``lost``: its supervisor is gone
     without a status.
     """
@@ -131,7 +135,9 @@ def job_state(folder: str) -> dict[str, Any]:
         return {"state": "running"}
     try:
         with open(f"{folder}/status") as stream:
-            return {"state": "ended", "status": int(stream.read())}
+            status, began, ended = stream.read().split()
+        seconds = float(ended) - float(began)
+        return {"state": "ended", "status": int(status), "seconds": seconds}
     except FileNotFoundError:
         pass
     if not os.access(folder, os.F_OK):

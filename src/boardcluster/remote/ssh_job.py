@@ -33,6 +33,10 @@ _MARK = "BOARDCLUSTER_JOB"
 _WAIT_SECONDS = 60.0
 """How long one question whether a job has ended stays open on the node."""
 
+_LATE_SECONDS = 5.0
+"""More between the driver's duration and the node's is no work: start and news take two of them on
+a slow board."""
+
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
@@ -69,7 +73,8 @@ def run_job(
 
     Returns:
         Its exit status, by the node's shell: above 128 is a signal. The duration is from just
-        before the start to the news of the end, by the driver's monotonic clock.
+        before the start to the news of the end, by the driver's monotonic clock; where these took
+        seconds, as over a connection that stood still, it is what the node itself measured.
 
     Raises:
         RemoteTimeoutError: it did not end in time.
@@ -82,28 +87,40 @@ def run_job(
     started_seconds = time.monotonic()
     try:
         job.start(env=env or {}, cwd=cwd)
-        status = job.wait(started_seconds + timeout_seconds)
+        end = job.wait(started_seconds + timeout_seconds)
         duration_seconds = time.monotonic() - started_seconds
-        if status is not None:
+        if end is not None:
             job.fetch(stdout=stdout, stderr=stderr)
     except BaseException as error:
         if not isinstance(error, UnreachableError):
             with contextlib.suppress(BoardclusterError):
                 job.end()
         raise
-    if status is None:
+    if end is None:
         stderr.write_text(job.end())
         raise RemoteTimeoutError(
             f"{remote.name}: command did not end within {timeout_seconds:g} s: {argv[0]}\n"
             f"{tail_text(stderr)}".rstrip()
         )
+    if duration_seconds - end.seconds > _LATE_SECONDS:
+        duration_seconds = end.seconds
     return Completed(
         argv=tuple(argv),
-        returncode=status,
+        returncode=end.status,
         stdout=b"",
         stderr=b"",
         duration_seconds=duration_seconds,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a job ended."""
+
+    status: int
+    """Its exit status."""
+    seconds: float
+    """How long it took, by the node's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +153,12 @@ class _SshJob:
         }
         self._steadily(lambda: rpc(self.remote, request))
 
-    def wait(self, deadline_seconds: float) -> int | None:
-        """Wait for the end; return the exit status, or None if time ran out before."""
+    def wait(self, deadline_seconds: float) -> _End | None:
+        """Wait for the end; return it, or None if time ran out before."""
         while (left_seconds := deadline_seconds - time.monotonic()) > 0:
             state = self._steadily(partial(self._look, min(left_seconds, _WAIT_SECONDS)))
             if state["state"] == "ended":
-                return int(state["status"])
+                return _End(int(state["status"]), float(state["seconds"]))
             if state["state"] != "running":
                 raise RemoteError(
                     f"{self.remote.name}: {_LOST[state['state']]}: {self.argv[0]}",
