@@ -24,6 +24,7 @@ from boardcluster.catalog.consistency import doubt_of
 from boardcluster.catalog.lookup import nearest
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.catalog.ratios import Answer, check_ratios, read_ratios
+from boardcluster.cluster.limits.disks import held_bytes
 from boardcluster.cluster.limits.host import look_at_host, with_own_disks
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.cluster.state import load_state
@@ -126,10 +127,15 @@ def _refuse(found: Sequence[BoardclusterError]) -> None:
     raise kind("\n".join(lines), hint="correct all of these and run the command again")
 
 
-def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
+def check_experiment(
+    experiment: ExperimentSpec, root: Path | None, *, keep: bool = False
+) -> Checked:
     """Check all files, that every twin can hold its part of the campaign, and what is cited.
 
-    Without a root the twins' state folders are where all clusters have theirs.
+    Args:
+        experiment: the experiment.
+        root: folder of the twins' state folders; None for where all clusters have theirs.
+        keep: whether each twin keeps its disks, so that this machine must hold all of them.
 
     Raises:
         BoardclusterError: with all that is wrong.
@@ -156,7 +162,7 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
         with _noting(found, file.stem):
             stands.append(_stand(file, spec, homes[file], campaign, found))
     if any(stand.left for stand in stands):
-        stands = _fitting(stands, found)
+        stands = _fitting(stands, found, keep=keep)
     if len(stands) == len(specs):
         _check_cited(published, stands, found)
     _refuse(found)
@@ -217,7 +223,7 @@ def _stand(
     )
 
 
-def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[Stand]:
+def _fitting(stands: Sequence[Stand], found: list[BoardclusterError], *, keep: bool) -> list[Stand]:
     """Check that this machine holds each twin that is still to run, and is free for it."""
     hosts: list[Host] = []
     with _noting(found):
@@ -228,6 +234,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
         )
         hosts.append(host)
     fitting = []
+    kept_bytes = 0
     for stand in stands:
         if operation.found_up(stand.home):
             found.append(
@@ -241,8 +248,11 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
             with _noting(found, stand.name):
                 others = [row for row in stands if row is not stand]
                 host = _without_leftovers(hosts[0], others)
+                host = replace(host, disk_free_bytes=host.disk_free_bytes - kept_bytes)
                 planned = replace(stand, words=_fit(stand, host).words)
         fitting.append(planned)
+        if keep and stand.left:
+            kept_bytes += _missing_bytes(stand)
     return fitting
 
 
@@ -267,6 +277,12 @@ def _fit(stand: Stand, host: Host) -> TwinPlan:
     )
     names = [node.name for node in largest.nodes]
     return plan_limits(largest, with_own_disks(host, stand.home / "nodes", names))
+
+
+def _missing_bytes(stand: Stand) -> int:
+    """Return what the disks of a twin take at most of this machine's beyond what they hold now."""
+    disks = {node.name: node.twin.disk_bytes for node in stand.spec.nodes if node.twin}
+    return max(0, sum(disks.values()) - held_bytes(stand.home / "nodes", disks))
 
 
 def _without_leftovers(host: Host, stands: Sequence[Stand]) -> Host:

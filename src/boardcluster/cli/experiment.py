@@ -65,7 +65,7 @@ def command(
     experiment = load_experiment(file)
     if not dry_run:
         twins.end_leftovers(experiment, home_root)
-    checked = twins.check_experiment(experiment, home_root)
+    checked = twins.check_experiment(experiment, home_root, keep=keep)
     if dry_run:
         _show(experiment, checked, as_json=as_json)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -453,6 +454,18 @@ def test_what_does_not_fit_is_said_for_each_twin(lab: TwinDesk) -> None:
     said = refused(lab, CapacityError)
 
     assert re.search(r"slow: this machine is too small.*\n.*\n?.*fast: this", said, re.DOTALL)
+
+
+def test_disks_that_are_kept_must_all_have_room(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = read_spec(lab.folder / "slow.toml").nodes
+    one = sum(node.twin.disk_bytes for node in nodes if node.twin)
+    host = replace(HOST, disk_free_bytes=int(1.9 * one))
+    monkeypatch.setattr("boardcluster.campaign.experiment.look_at_host", lambda *_, **__: host)
+    assert lab("--dry-run").exit_code == 0
+    with pytest.raises(CapacityError, match=r"^fast: this machine is too small"):
+        lab("--dry-run", "--keep")
 
 
 def test_a_campaign_that_a_twin_cannot_run_is_refused(lab: TwinDesk) -> None:
