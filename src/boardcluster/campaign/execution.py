@@ -74,7 +74,9 @@ _LOG_FILE_BYTES = 4_000_000
 """Of a container's longer log the end is kept, where it says how it ended."""
 _LOGS_BYTES = 64_000_000
 """Of the containers of an application on one worker, all logs together."""
-_DELETE_ROOTS_OWN = 'rm -rf -- "$0"/root-* "$1"'
+_DELETE_ROOTS_OWN = 'rm -rf -- "$0"/root-*'
+_DELETE_SECONDS = 900.0
+"""For gigabytes of files, at the speed of a slow disk."""
 _GRACE_SECONDS = 3.0
 _ASK_SECONDS = 30.0
 _KILL_WAIT_SECONDS = 20.0
@@ -190,9 +192,8 @@ def clear_leftovers(live: LiveCluster) -> None:
         remote, samples = live.remotes[name], live.layout.folder(nodes[name], "tmp")
         remote.run(["rm", "-rf", live.layout.folder(nodes[name], "scratch")])
         remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
-        # Working folders of root have mode 700: nobody else can delete them, or files of GlusterFS.
-        places = live.layout.folder(nodes[name]), live.layout.on_medium(nodes[name], "gluster")
-        live.as_root[name].run(["sh", "-c", _DELETE_ROOTS_OWN, *places])
+        # Working folders of root have mode 700: nobody else can delete them.
+        live.as_root[name].run(["sh", "-c", _DELETE_ROOTS_OWN, live.layout.folder(nodes[name])])
 
     each_node(nodes, one)
 
@@ -213,6 +214,13 @@ def clear_scratch(live: LiveCluster) -> dict[str, BoardclusterError]:
         # Data of a killed run's database, and of probes: of the first, as large as what it holds.
         data = [live.layout.on_medium(nodes[name], part) for part in ("galera", "scratch")]
         remote.run(["rm", "-rf", *data], check=False)
+        if live.spec.capabilities.emulated:  # GlusterFS runs nowhere else, and as root
+            bricks = live.layout.on_medium(nodes[name], "gluster")
+            live.as_root[name].run(
+                ["rm", "-rf", bricks],
+                check=False,
+                timeout_seconds=_DELETE_SECONDS * live.layout.dilation,
+            )
 
     _, errors = each_node(nodes, one)
     return errors

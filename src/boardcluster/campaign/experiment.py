@@ -246,8 +246,8 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError], *, keep: b
         planned = stand
         if hosts and stand.preflight is not None and not stand.preflight.problems:
             with _noting(found, stand.name):
-                others = [row for row in stands if row is not stand]
-                host = _without_leftovers(hosts[0], others)
+                earlier = () if keep else stands[: stands.index(stand)]
+                host = _without_leftovers(hosts[0], earlier)
                 host = replace(host, disk_free_bytes=host.disk_free_bytes - kept_bytes)
                 planned = replace(stand, words=_fit(stand, host).words)
         fitting.append(planned)
@@ -288,7 +288,7 @@ def _missing_bytes(stand: Stand) -> int:
 def _without_leftovers(host: Host, stands: Sequence[Stand]) -> Host:
     """Return a host with the room that disks of a killed experiment take.
 
-    Those of each twin are deleted, or used again, before the next one begins.
+    Those of twins that run before another one are deleted when that begins.
     """
     for stand in stands:
         if stand.left and (stand.home / OF_EXPERIMENT).exists():

@@ -98,7 +98,10 @@ def _repair_all(
         )
     with driver_lock(facts.home, doing="doctor --fix"):
         if facts.declared.capabilities.over_ssh:
-            require_own_boards(facts.home, facts.declared.nodes)
+            mended = {row.node for row in rows}
+            require_own_boards(
+                facts.home, [node for node in facts.declared.nodes if node.name in mended]
+            )
         done = [_repair(row, boards[row.node], reporter, ask=ask) for row in rows]
     return any(done)
 

@@ -126,7 +126,8 @@ def supervisor_of(folder: str) -> dict[str, Any] | None:
 def job_state(folder: str) -> dict[str, Any]:
     """Return whether a job is ``running``, ``ended``, or why it is neither.
 
-    With an end come its ``status``, and the ``seconds`` that it took by this node's clock.
+    With an end come its ``status``, and by this node's clock the ``seconds`` that it took and the
+    ``seconds_ago`` that it ended.
     ``absent``: no folder. ``rebooted``: the node was started anew. ``lost``: its supervisor is gone
     without a status.
     """
@@ -136,8 +137,10 @@ def job_state(folder: str) -> dict[str, Any]:
     try:
         with open(f"{folder}/status") as stream:
             status, began, ended = stream.read().split()
-        seconds = float(ended) - float(began)
-        return {"state": "ended", "status": int(status), "seconds": seconds}
+        with open("/proc/uptime") as stream:
+            now = stream.read().split()[0]
+        seconds, ago = float(ended) - float(began), float(now) - float(ended)
+        return {"state": "ended", "status": int(status), "seconds": seconds, "seconds_ago": ago}
     except FileNotFoundError:
         pass
     if not os.access(folder, os.F_OK):
@@ -269,8 +272,13 @@ def of_user(request: dict[str, Any]) -> list[list[int]]:
     return found
 
 
-def end_of_user(request: dict[str, Any]) -> dict[str, int]:
-    """End every process of a ``user``, as ``end`` does; answer how many there were."""
+def end_of_user(request: dict[str, Any]) -> dict[str, int | str]:
+    """End every process of a ``user``, as ``end`` does; answer how many there were.
+
+    Who logs in as that user gets nothing but that answer: it would be their own session.
+    """
+    if (login := os.environ.get("SUDO_USER")) == request["user"]:
+        return {"login": login}
     ended: set[tuple[int, int]] = set()
     for _ in range(5):  # what is ended may start something a moment before
         found = of_user(request)

@@ -34,8 +34,8 @@ _WAIT_SECONDS = 60.0
 """How long one question whether a job has ended stays open on the node."""
 
 _LATE_SECONDS = 5.0
-"""More between the driver's duration and the node's is no work: start and news take two of them on
-a slow board."""
+"""More between the driver's duration and the node's is worth asking when the job ended: start and
+news take two of them on a slow board."""
 
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
@@ -73,8 +73,8 @@ def run_job(
 
     Returns:
         Its exit status, by the node's shell: above 128 is a signal. The duration is from just
-        before the start to the news of the end, by the driver's monotonic clock; where these took
-        seconds, as over a connection that stood still, it is what the node itself measured.
+        before the start to the news of the end, by the driver's monotonic clock; where the news
+        came seconds late, as over a connection that stood still, it is until the node's own end.
 
     Raises:
         RemoteTimeoutError: it did not end in time.
@@ -90,6 +90,8 @@ def run_job(
         end = job.wait(started_seconds + timeout_seconds)
         duration_seconds = time.monotonic() - started_seconds
         if end is not None:
+            if duration_seconds - end.seconds > _LATE_SECONDS:
+                duration_seconds = min(duration_seconds, job.ended_at() - started_seconds)
             job.fetch(stdout=stdout, stderr=stderr)
     except BaseException as error:
         if not isinstance(error, UnreachableError):
@@ -102,8 +104,6 @@ def run_job(
             f"{remote.name}: command did not end within {timeout_seconds:g} s: {argv[0]}\n"
             f"{tail_text(stderr)}".rstrip()
         )
-    if duration_seconds - end.seconds > _LATE_SECONDS:
-        duration_seconds = end.seconds
     return Completed(
         argv=tuple(argv),
         returncode=end.status,
@@ -165,6 +165,12 @@ class _SshJob:
                     hint=f"read the kernel log on {self.remote.name}: dmesg --ctime",
                 )
         return None
+
+    def ended_at(self) -> float:
+        """Return when it ended, by the driver's monotonic clock: the node says how long ago."""
+        asked_seconds = time.monotonic()
+        state = self._steadily(partial(self._look, 0.0))
+        return (asked_seconds + time.monotonic()) / 2 - float(state["seconds_ago"])
 
     def _look(self, seconds: float) -> Any:
         request = {"do": "job_wait", "folder": self.folder, "seconds": seconds}

@@ -172,7 +172,8 @@ def _profile(name: str, spec: ClusterSpec, on_top: Mapping[str, str]) -> Profile
     together = merge_files(properties, by_file(on_top))
     remarks = _check(name, together, spec, raw.get("with_one_worker", ""))
     tuned, refusal = raw.get("tuned", {}), ""
-    if tuned:
+    elsewhere = _tuned_remarks(tuned, spec)
+    if elsewhere:  # where it was tuned it ran
         with _tuned_elsewhere(name, tuned):
             refusal = check_settings_fit(all_properties(together), together, {}, spec)
     return Profile(
@@ -181,7 +182,7 @@ def _profile(name: str, spec: ClusterSpec, on_top: Mapping[str, str]) -> Profile
         properties=properties,
         per_node={},
         small_daemons=False,
-        remarks=(*remarks, *_tuned_remarks(tuned, spec)),
+        remarks=(*remarks, *elsewhere),
         spark_refusal=refusal,
         inferred=inferred,
     )

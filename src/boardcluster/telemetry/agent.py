@@ -61,6 +61,8 @@ MEMORY = {
     "memory_dirty_bytes": (b"Dirty:", b"Writeback:"),
 }
 SWAPPED = {"swap_in_bytes": b"pswpin", "swap_out_bytes": b"pswpout"}
+CPU_PLACE = 36
+"""Of the CPU that a process ran on last, in its stat (proc(5), processor) after its name."""
 READ, EXECUTE, PRIVATE = 1, 4, 2  # PROT_READ, PROT_EXEC, MAP_PRIVATE
 PRESSURE = {
     "cpu": {b"some": "pressure_cpu_seconds"},
@@ -442,6 +444,7 @@ class Processes:
         self._namespaces = frozenset(request.get("namespaces", ()))
         self._trees = frozenset(request.get("trees", ()))
         self._mark = request.get("mark", "").encode()
+        self.bound = bound_cpus()
         self._kinds: dict[Any, str] = {}
         self._programs: dict[Any, str] = {}
         self._before: dict[str, dict[Any, Any]] | None = None
@@ -453,6 +456,7 @@ class Processes:
     def scan(self) -> dict[str, Any]:
         """Return the columns that come from processes."""
         names: dict[Any, str] = {}
+        elsewhere = []
         now: dict[str, dict[Any, Any]] = {"own": {}, "foreign": {}}
         resident: dict[str, int] = {}
         read = written = 0
@@ -469,6 +473,8 @@ class Processes:
             if part == "foreign" and (key[0] == 1 or name in REAPERS):
                 times = (*times[:CHILD], 0, 0)
             now[part][key] = times
+            if part == "foreign" and self.bound and int(words[CPU_PLACE]) not in self.bound:
+                elsewhere.append(key)
             names[key] = name if kind == "foreign" else kind
             if kind != "foreign":
                 resident[kind] = resident.get(kind, 0) + int(words[21])
@@ -476,6 +482,8 @@ class Processes:
                 read, written = read + more[0], written + more[1]
         self._kinds = {key: self._kinds[key] for key, _, _ in seen}
         self._programs = {key: name for key, _, name in seen}
+        if self._before is not None:  # what runs on CPUs that are not ours takes nothing of them
+            self._before["foreign"].update((key, now["foreign"][key]) for key in elsewhere)
         self._count(now, names)
         self._before = now
         row: dict[str, Any] = (
@@ -688,7 +696,6 @@ class Sampler:
         self._machine = request["scope"] == "machine"
         self.processes = Processes(files, request)
         self._devices = whole_devices(files) if self._machine else []
-        self._bound = bound_cpus()
         self._cpus = cores_with_clock(files) if self._machine else []
         self._sensors = sensors(files) if self._machine else []
         self._firmware = next((path for path in (FIRMWARE, FIRMWARE_5) if files.read(path)), "")
@@ -703,7 +710,8 @@ class Sampler:
         now = time.monotonic()
         row = network(self._files)
         if self._machine:
-            row |= cpu_times(self._files, self._bound) | memory(self._files) | pressure(self._files)
+            row |= cpu_times(self._files, self.processes.bound)
+            row |= memory(self._files) | pressure(self._files)
             row |= disks(self._files, self._devices) | hottest(self._files, self._sensors)
             row |= clocks(self._files, self._cpus)
             if self._measure is not None:

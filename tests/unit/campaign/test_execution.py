@@ -889,10 +889,8 @@ def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: A
 def test_what_root_left_is_deleted_by_root(live: LiveCluster) -> None:
     """Its folders have mode 700, so that nobody else can."""
     admins = {name: FakeRemote(f"root of {name}") for name in live.remotes}
-    delete = 'rm -rf -- "$0"/root-* "$1"'
     commands = {
-        name: ("sh", "-c", delete, f"/nodes/{name}", f"/nodes/{name}/gluster")
-        for name in live.remotes
+        name: ("sh", "-c", 'rm -rf -- "$0"/root-*', f"/nodes/{name}") for name in live.remotes
     }
     for name, remote in admins.items():
         remote.tell(*commands[name])

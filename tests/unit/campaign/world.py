@@ -35,7 +35,7 @@ SAMPLES = 1000
 """At 1 Hz that is longer than any job here takes, by its own word."""
 
 _NODESIDE = ("python3", "-I", "-S", "-c")
-_DELETES_ROOTS_OWN = ("sh", "-c", 'rm -rf -- "$0"/root-* "$1"')
+_DELETES_ROOTS_OWN = ("sh", "-c", 'rm -rf -- "$0"/root-*')
 
 
 def ended(status: int = 0, *, seconds: float = 12.5) -> Completed:

@@ -367,6 +367,9 @@ def test_disks_of_a_killed_experiment_are_room_for_its_twins(
     lab("--dry-run")
     slow, fast = lab.root / "slow" / "nodes", lab.root / "fast" / "nodes"
     assert held == [slow, slow, fast]
+    held.clear()
+    lab("--dry-run", "--keep")
+    assert held == [slow, fast]
 
 
 def test_keep_leaves_the_nodes_data(lab: TwinDesk) -> None:

@@ -562,6 +562,8 @@ def test_a_tuned_profile_elsewhere_is_refused_or_remarked(tuned: Desk, tmp_path:
     plain = tmp_path / "plain.toml"
     tables = '["spark-defaults"]\n"spark.executor.memory" = "99g"\n'
     plain.write_text(f'[tuned]\nkind = "emulated"\n{tables}')
+    build_profile(str(plain), tuned.declared)  # where it was tuned it ran
+    plain.write_text(f'[tuned]\nkind = "emulated"\nworkers = 63\n{tables}')
     with pytest.raises(CapacityError, match=r"plain.toml, which was tuned on .*Spark"):
         build_profile(str(plain), tuned.declared)
     plain.write_text('[tuned]\nkind = "boards"\n')

@@ -543,6 +543,17 @@ def test_systemd_stops_daemons_before_they_are_ended_or_it_would_start_them_agai
         assert end == ("node_agent", "end_of_user")
 
 
+def test_nothing_is_ended_of_who_logs_in_as_the_service_user(
+    spec: ClusterSpec, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.tell("end_of_user", master={"login": SERVICE_USER})
+    with pytest.raises(HostError, match="master: boardcluster is the name of the account"):
+        desk.end_on(spec.master)
+    monkeypatch.setenv("SUDO_USER", SERVICE_USER)
+    request = {"user": SERVICE_USER, "grace_seconds": 0.0}
+    assert node_agent.end_of_user(request) == {"login": SERVICE_USER}
+
+
 def test_only_daemons_are_stopped() -> None:
     assert set(DAEMON_UNITS) == {unit_name(kind.name) for kind in DAEMONS}
 

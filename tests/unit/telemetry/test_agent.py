@@ -255,12 +255,14 @@ def process(
     parent: int = 1,
     flags: int = 0,
     moved: tuple[int, int, int] = (30, 50, 90),
+    cpu: int = 0,
 ) -> dict[str, str]:
     """What the kernel says of a process; it moved bytes by read_bytes, wchar and write_bytes."""
     zeros = "0 " * 4
     times = f"{ticks} 20 0 1 0 {pid}00 0 5"
+    rest = f"{'0 ' * 14}{cpu}"
     return {
-        f"/proc/{pid}/stat": f"{pid} ({name}) S {parent} 1 1 0 -1 {flags} {zeros}{times} 0 0\n",
+        f"/proc/{pid}/stat": f"{pid} ({name}) S {parent} 1 1 0 -1 {flags} {zeros}{times} {rest}\n",
         f"/proc/{pid}/io": f"rchar: 1\nwchar: {moved[1]}\nsyscr: 1\nsyscw: 1\n"
         f"read_bytes: {moved[0]}\nwrite_bytes: {moved[2]}\ncancelled_write_bytes: 0\n",
     }
@@ -309,6 +311,20 @@ def test_bytes_of_storage_never_fall_though_a_process_ends_that_nobody_waited_fo
     assert seen() == (None, None)
     put(tmp_path, process(20, "java", moved=(2_000_000_007, 90, 90)))
     assert seen() == (1_500_000_007, 50)
+
+
+def test_foreign_programs_on_cpus_that_are_not_ours_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "bound_cpus", lambda: {0, 1})
+    here, there = process(5, "here", cpu=1), process(6, "there", cpu=7)
+    processes = agent.Processes(put(tmp_path, {**here, **there}), {"scope": "machine"})
+    processes.scan()
+    put(tmp_path, process(5, "here", ticks="10 0 0 0", cpu=1))
+    put(tmp_path, process(6, "there", ticks="70 0 0 0", cpu=7))
+    assert processes.scan()["foreign_cpu_seconds"] == 10
+    put(tmp_path, process(6, "there", ticks="75 0 0 0", cpu=0))  # it comes to one of ours
+    assert processes.scan()["foreign_cpu_seconds"] == 15
 
 
 def test_foreign_programs_are_told_from_the_driver_and_named(tmp_path: Path) -> None:

@@ -60,7 +60,10 @@ _SYSCTL = {"vm.swappiness": "1"}
 """A daemon that is swapped out answers too late, and swap wears SD cards out."""
 
 _COMMAND_LINES = ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
-OWN = ("conf", "data", "data-*", "galera", "http", "logs", "scratch", "spark-events", "tmp")
+OWN = (
+    *("conf", "data", "data-*", "galera", "gluster", "http", "logs", "root-*", "scratch"),
+    *("spark-events", "tmp"),
+)
 """What we make in a node's folder; see Layout."""
 
 

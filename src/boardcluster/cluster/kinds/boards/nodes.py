@@ -237,8 +237,7 @@ class BoardNodes:
         """Claim one board; one that nobody claimed must be idle."""
         admin = self.admin(node)
         answer: dict[str, Any] = rpc(admin, request)
-        if answer.get("login") == SERVICE_USER:
-            raise HostError(f"{node.name}: {SERVICE_LOGIN.reason}", hint=SERVICE_LOGIN.fix)
+        _refuse_login(node, answer)
         if "error" in answer:
             raise HostError(
                 f"{node.name}: {request['path']} cannot be written: {answer['error']}",
@@ -335,11 +334,13 @@ class BoardNodes:
 
         Raises:
             ClusterError: something does not end.
+            HostError: the login user is the service user.
             RemoteError: the board cannot be reached.
         """
         admin = self._root_on(node)
         stop_units(admin)
         answer = rpc(admin, _END_REQUEST, timeout_seconds=90)
+        _refuse_login(node, answer)
         if answer["left"]:
             raise ClusterError(
                 f"{node.name}: {answer['left']} processes of {SERVICE_USER} do not end",
@@ -409,6 +410,16 @@ class BoardNodes:
         """Name the command that opens the pages."""
         del state
         return "These pages open through `boardcluster tunnel`."
+
+
+def _refuse_login(node: NodeSpec | LiveNode, answer: Mapping[str, Any]) -> None:
+    """Refuse a board that answers that we log in as the service user.
+
+    Raises:
+        HostError: with what to do.
+    """
+    if answer.get("login") == SERVICE_USER:
+        raise HostError(f"{node.name}: {SERVICE_LOGIN.reason}", hint=SERVICE_LOGIN.fix)
 
 
 def stop_units(admin: Remote) -> None:
