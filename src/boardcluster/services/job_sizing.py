@@ -11,7 +11,10 @@ output:
     reduces   = the least of workers, C and blocks
     executors = the least of workers, C and blocks; more, up to one per worker, where the input
                 would not fit into their heaps
-    cores     = C / executors, rounded up, at most the node's and what YARN grants
+    cores     = C / executors, or 2 C / executors in JVMs that are not brief, since tasks wait for
+                HDFS and for each other's output; rounded up, at most the node's and what YARN
+                grants
+    shuffle   = not compressed where nodes share this machine, in JVMs that are not brief
     heap      = the profile's; with J jobs at once on W workers, what J / W application masters,
                 rounded down, leave of a worker
     brief     = whether a JVM works on less than 1 GB: the first compiler alone is faster then
@@ -20,7 +23,8 @@ A job without a size gets reduces, executors and cores as if it had a block per 
 compilers, since its work is not known.
 
 C counts the cores that are really there: emulated nodes without the limits of boards share those of
-this machine, of which a container's CPU quota may leave fewer.
+this machine, of which a container's CPU quota may leave fewer. Between such nodes a shuffle crosses
+no network, and this machine's disk keeps up with its few cores.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ SIZED = (
     "mapreduce.job.reduces",
     "spark.executor.cores",
     "spark.executor.instances",
+    "spark.shuffle.compress",
 )
 """The properties that the rule sets, unless they were set on top of the profile."""
 
@@ -50,6 +55,9 @@ _MIB = 1 << 20
 _BLOCK_LEAST = 16 * _MIB
 _BLOCK_MOST = 128 * _MIB
 _BRIEF_BYTES = 1_000_000_000
+_TASKS_PER_CORE = 2
+"""In JVMs that work for long: with one task for each core, cores are idle for a seventh of the time
+(TeraSort over 4 GB)."""
 _MASTERS_SHARE = 0.1
 """What application masters may take of the memory, where nothing sets it (Hadoop's own value)."""
 
@@ -71,9 +79,12 @@ def real_cores(spec: ClusterSpec) -> int:
     they declare. With a time dilation each has what it declares.
     """
     declared = sum(worker.cores for worker in spec.workers)
-    if not spec.capabilities.emulated or spec.twin is not None:
-        return declared
-    return min(declared, available_cores())
+    return min(declared, available_cores()) if _share_machine(spec) else declared
+
+
+def _share_machine(spec: ClusterSpec) -> bool:
+    """Whether nodes share this machine without being limited."""
+    return spec.capabilities.emulated and spec.twin is None
 
 
 def size_job(
@@ -131,12 +142,15 @@ def size_job(
         executors = _set(profile, "spark.executor.instances") or executors
         granted = granted_cores(all_properties(profile.properties), profile.per_node, spec)
         node_cores = min(granted, *(worker.cores for worker in spec.workers))
+        each = size_bytes / executors
+        tasks = cores * (_TASKS_PER_CORE if each >= _BRIEF_BYTES else 1)
         rows["spark-defaults"] = {
             "spark.executor.instances": str(executors),
-            "spark.executor.cores": str(min(node_cores, -(-cores // executors))),
+            "spark.executor.cores": str(min(node_cores, -(-tasks // executors))),
             **({} if heap_mib == own_mib else {"spark.executor.memory": f"{heap_mib}m"}),
         }
-        each = size_bytes / executors
+        if each >= _BRIEF_BYTES and _share_machine(spec):
+            rows["spark-defaults"]["spark.shuffle.compress"] = "false"
     return JobSizing(
         properties={
             file: {key: value for key, value in found.items() if key not in profile.settings}

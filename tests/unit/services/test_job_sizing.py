@@ -100,8 +100,10 @@ SPARK_ON_BOARDS = {8 * MB: (1, 4), 256 * MB: (4, 4), 4 * GB: (4, 4)}
 SPARK_EMULATED = {
     8 * MB: (1, 2),
     256 * MB: (2, 1),
-    4 * GB: (2, 1),
-    8 * GB: (3, 1),  # 7629 MiB / 2784 MiB of heap
+    2 * GB - 2: (2, 1),
+    2 * GB: (2, 2),  # tasks wait for HDFS, which pays where they work for long
+    4 * GB: (2, 2),
+    8 * GB: (3, 2),  # 7629 MiB / 2784 MiB of heap
     64 * GB: (4, 1),
 }
 
@@ -126,10 +128,25 @@ def _spark(spec: ClusterSpec, table: dict[int, tuple[int, int]]) -> dict[int, tu
     return found
 
 
-def test_all_that_it_sets_is_named(boards: ClusterSpec) -> None:
-    profile = build_profile("default", boards)
+@pytest.mark.parametrize(
+    ("size_bytes", "shared", "plain"),
+    [(GB, True, False), (4 * GB, True, True), (4 * GB, False, False), (0, True, False)],
+)
+def test_shuffles_between_nodes_of_one_machine_are_not_compressed_in_long_jobs(
+    boards: ClusterSpec, emulated: ClusterSpec, size_bytes: int, *, shared: bool, plain: bool
+) -> None:
+    spec = emulated if shared else boards
+    profile = build_profile("default", spec)
+    job = size_job(spec, profile, Engine.SPARK, size_bytes=size_bytes)
+    assert job is not None
+    found = job.properties["spark-defaults"].get("spark.shuffle.compress", "")
+    assert found == ("false" if plain else "")
+
+
+def test_all_that_it_sets_is_named(emulated: ClusterSpec) -> None:
+    profile = build_profile("default", emulated)
     jobs = [
-        size_job(boards, profile, engine, size_bytes=GB)
+        size_job(emulated, profile, engine, size_bytes=4 * GB)
         for engine in (Engine.SPARK, Engine.MAPREDUCE)
     ]
     rows = [row for job in jobs if job for row in job.properties.values()]
@@ -156,7 +173,10 @@ def test_the_rest_goes_by_what_was_set(boards: ClusterSpec, emulated: ClusterSpe
 
     alone = replace(emulated, engines=pair_ids()[0])
     one = sized(alone, Engine.SPARK, spark_executor_instances="1")
-    assert one.properties["spark-defaults"] == {"spark.executor.cores": "2"}
+    assert one.properties["spark-defaults"] == {
+        "spark.executor.cores": "4",
+        "spark.shuffle.compress": "false",
+    }
     assert sized(boards, Engine.SPARK).brief
     assert not sized(boards, Engine.SPARK, spark_executor_instances="1").brief
     assert not sized(boards, Engine.MAPREDUCE, mapreduce_job_reduces="1").brief
