@@ -277,7 +277,7 @@ def end_of_user(request: dict[str, Any]) -> dict[str, int | str]:
 
     Who logs in as that user gets nothing but that answer: it would be their own session.
     """
-    if (login := os.environ.get("SUDO_USER")) == request["user"]:
+    if (login := os.environ.get("SUDO_USER", "")) == request["user"]:
         return {"login": login}
     ended: set[tuple[int, int]] = set()
     for _ in range(5):  # what is ended may start something a moment before
