@@ -12,8 +12,8 @@ output:
     executors = the least of workers, C and blocks; more, up to one per worker, where the input
                 would not fit into their heaps
     cores     = C / executors, or 2 C / executors in JVMs that are not brief, since tasks wait for
-                HDFS and for each other's output; rounded up, at most the node's and what YARN
-                grants
+                HDFS and for each other's output; rounded up, at most what YARN grants and the
+                node's; between nodes that share this machine the node's do not count in the second
     shuffle   = not compressed where nodes share this machine, in JVMs that are not brief
     heap      = the profile's; with J jobs at once on W workers, what J / W application masters,
                 rounded down, leave of a worker
@@ -136,21 +136,9 @@ def size_job(
             "mapreduce.job.reduces": str(reduces),
         }
     else:
-        own_mib = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"])
-        heap_mib = _heap_beside_masters(spec, profile, own_mib, at_once)
-        executors = min(workers, max(most, -(-size_bytes // (heap_mib * _MIB))))
-        executors = _set(profile, "spark.executor.instances") or executors
-        granted = granted_cores(all_properties(profile.properties), profile.per_node, spec)
-        node_cores = min(granted, *(worker.cores for worker in spec.workers))
-        each = size_bytes / executors
-        tasks = cores * (_TASKS_PER_CORE if each >= _BRIEF_BYTES else 1)
-        rows["spark-defaults"] = {
-            "spark.executor.instances": str(executors),
-            "spark.executor.cores": str(min(node_cores, -(-tasks // executors))),
-            **({} if heap_mib == own_mib else {"spark.executor.memory": f"{heap_mib}m"}),
-        }
-        if each >= _BRIEF_BYTES and _share_machine(spec):
-            rows["spark-defaults"]["spark.shuffle.compress"] = "false"
+        rows["spark-defaults"], each = _of_spark(
+            spec, profile, size_bytes=size_bytes, most=most, at_once=at_once
+        )
     return JobSizing(
         properties={
             file: {key: value for key, value in found.items() if key not in profile.settings}
@@ -158,6 +146,35 @@ def size_job(
         },
         brief=size_bytes > 0 and each < _BRIEF_BYTES,
     )
+
+
+def _of_spark(
+    spec: ClusterSpec, profile: Profile, *, size_bytes: int, most: int, at_once: int
+) -> tuple[dict[str, str], float]:
+    """Return what a Spark job gets, and how many bytes each of its executors works on.
+
+    ``most`` executors at once have something to do.
+
+    Raises:
+        CapacityError: as ``size_job``.
+    """
+    cores, workers, shared = real_cores(spec), len(spec.workers), _share_machine(spec)
+    own_mib = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"])
+    heap_mib = _heap_beside_masters(spec, profile, own_mib, at_once)
+    executors = min(workers, max(most, -(-size_bytes // (heap_mib * _MIB))))
+    executors = _set(profile, "spark.executor.instances") or executors
+    each = size_bytes / executors
+    long = each >= _BRIEF_BYTES
+    cap = granted_cores(all_properties(profile.properties), profile.per_node, spec)
+    if not (long and shared):  # those that such nodes declare are only their part of this machine's
+        cap = min(cap, *(worker.cores for worker in spec.workers))
+    tasks = cores * (_TASKS_PER_CORE if long else 1)
+    return {
+        "spark.executor.instances": str(executors),
+        "spark.executor.cores": str(min(cap, -(-tasks // executors))),
+        **({} if heap_mib == own_mib else {"spark.executor.memory": f"{heap_mib}m"}),
+        **({"spark.shuffle.compress": "false"} if long and shared else {}),
+    }, each
 
 
 def _heap_beside_masters(spec: ClusterSpec, profile: Profile, own_mib: int, at_once: int) -> int:
