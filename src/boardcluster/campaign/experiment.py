@@ -235,7 +235,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError], *, keep: b
         hosts.append(host)
     fitting = []
     kept_bytes = 0
-    for stand in stands:
+    for place, stand in enumerate(stands):
         if operation.found_up(stand.home):
             found.append(
                 ClusterError(
@@ -246,7 +246,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError], *, keep: b
         planned = stand
         if hosts and stand.preflight is not None and not stand.preflight.problems:
             with _noting(found, stand.name):
-                earlier = () if keep else stands[: stands.index(stand)]
+                earlier = () if keep else stands[:place]
                 host = _without_leftovers(hosts[0], earlier)
                 host = replace(host, disk_free_bytes=host.disk_free_bytes - kept_bytes)
                 planned = replace(stand, words=_fit(stand, host).words)

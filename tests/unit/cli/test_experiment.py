@@ -307,13 +307,19 @@ def test_an_edited_twin_begins_anew(lab: TwinDesk) -> None:
     assert len(lab.results("fast")) == 4
 
 
-def test_what_a_killed_experiment_left_is_ended_first_and_deleted_in_the_end(
-    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def killed(lab: TwinDesk) -> Path:
+    """Return the state folder of the first twin, as an experiment that was killed leaves it."""
     home = lab.root / "slow"
     (home / "nodes" / "n1").mkdir(parents=True)
     (home / "cluster.toml").write_text(twin("slow", SLOW))
     (home / "of-experiment").touch()
+    return home
+
+
+def test_what_a_killed_experiment_left_is_ended_first_and_deleted_in_the_end(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = killed(lab)
     left = {"identity": "1", "boot_id": "b", "phase": "up", "own_user": False, "temporary": True}
     (home / "state.json").write_text(json.dumps({**left, "subnet": "", "nodes": [], "daemons": []}))
     down = operation.down
@@ -342,10 +348,7 @@ def test_what_a_killed_experiment_left_is_ended_first_and_deleted_in_the_end(
 def test_what_a_user_loads_after_a_killed_experiment_is_theirs(
     lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = lab.root / "slow"
-    (home / "nodes" / "n1").mkdir(parents=True)
-    (home / "cluster.toml").write_text(twin("slow", SLOW))
-    (home / "of-experiment").touch()
+    home = killed(lab)
     bring_up(home, cache=lab.folder / "cache", follow=LineProgress())
     operation.down(home)
     lab()

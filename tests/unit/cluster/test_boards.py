@@ -5,7 +5,6 @@ import errno
 import json
 import os
 import re
-import signal
 import stat
 import sys
 import tempfile
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.waiting import wait_until
 
 from boardcluster.cluster.each_node import ASKED_AT_ONCE, each_node, raise_first
 from boardcluster.cluster.kinds.boards import nodes as module
@@ -40,7 +38,7 @@ from boardcluster.errors import (
     UnreachableError,
 )
 from boardcluster.records import ClusterSpec, Security
-from boardcluster.remote import gate, node_agent
+from boardcluster.remote import node_agent
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed, run_program
 from boardcluster.remote.local import LocalRemote
@@ -177,41 +175,6 @@ def test_nodes_are_asked_at_the_same_time() -> None:
 def test_a_defect_is_not_taken_for_a_node_that_fails() -> None:
     with pytest.raises(KeyError):
         each_node(NAMES, dict[str, str]().__getitem__)
-
-
-def test_an_interrupt_ends_what_is_asked_of_nodes_and_asks_no_more() -> None:
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        pytest.skip("interrupts are not for us here")
-    names = [f"pi{number}" for number in range(40)]
-    begun: list[str] = []
-    failed: list[str] = []
-
-    def one(name: str) -> None:
-        begun.append(name)
-        try:
-            run_program(["sleep", "30"])
-        except RemoteError as error:
-            failed.append(error.message)
-            raise
-
-    def interrupt() -> None:
-        wait_until(lambda: len(gate._running) >= 16, "all of them")
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    breaker = threading.Thread(target=interrupt)
-    started_seconds = time.monotonic()
-    breaker.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            each_node(names, one)
-    finally:
-        breaker.join()
-
-    assert time.monotonic() - started_seconds < 10
-    assert len(begun) == 16
-    assert len(failed) == 16
-    assert all(f"status {-signal.SIGTERM}" in message for message in failed)
-    assert gate._running == {}
 
 
 def test_of_one_error_nothing_is_changed() -> None:

@@ -13,6 +13,7 @@ from tests.waiting import wait_until
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import RemoteError
+from boardcluster.remote import gate
 from boardcluster.remote.gate import cleaning_up, run_program
 
 
@@ -36,6 +37,28 @@ def interrupted(
     finally:
         breaker.join()
     return time.monotonic() - started_seconds
+
+
+def test_an_interrupt_ends_what_is_asked_of_nodes_and_asks_no_more() -> None:
+    names = [f"pi{number}" for number in range(40)]
+    begun: list[str] = []
+    failed: list[str] = []
+
+    def one(name: str) -> None:
+        begun.append(name)
+        try:
+            run_program(["sleep", "30"])
+        except RemoteError as error:
+            failed.append(error.message)
+            raise
+
+    seconds = interrupted(names, one, after=lambda: len(gate._running) >= 16)
+
+    assert seconds < 10
+    assert len(begun) == 16
+    assert len(failed) == 16
+    assert all(f"status {-signal.SIGTERM}" in message for message in failed)
+    assert gate._running == {}
 
 
 def test_what_waits_for_another_program_is_ended_when_it_begins() -> None:
