@@ -589,14 +589,15 @@ class Results(Table):
 
         Args:
             run: ``TRIAL/NUMBER``, as ``runs`` of what ``Cluster.run`` returns; ``TRIAL`` for its
-                latest attempt; None for the latest run that has samples.
+                latest attempt; None for the latest run that has samples, of the campaign if one
+                was given.
 
         Raises:
-            EmptySelectionError: there is no such run, or it has no samples.
+            EmptySelectionError: there is no such run or campaign, or it has no samples.
         """
         require_home(self._home)
         with Store.open(self._home, read_only=True) as store:
-            result, attempt, telemetry = find_run(store, run)
+            result, attempt, telemetry = find_run(store, run, campaign_id=self._campaign)
             campaigns = {row.id: row for row in store.campaigns()}
         if telemetry is None:
             raise EmptySelectionError(

@@ -263,6 +263,10 @@ def test_samples_of_a_run(home: Path) -> None:
     assert {row["trial"] for row in results.telemetry().rows()} == {"20260901-a-012"}
     with pytest.raises(EmptySelectionError, match="no run 20260901-a-099"):
         results.telemetry("20260901-a-099")
+    of_another = bc.results(home=home, campaign="20260910-2").telemetry().rows()
+    assert {row["trial"] for row in of_another} == {"20260910-2-spark-2"}
+    with pytest.raises(EmptySelectionError, match="20260910-9"):
+        bc.results(home=home, campaign="20260910-9").telemetry()
 
 
 def test_arrow_and_pandas_have_the_same_values(home: Path) -> None:

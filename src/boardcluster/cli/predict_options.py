@@ -24,7 +24,7 @@ class JobOptions:
     size: Annotated[str | None, typer.Option(help="Input size with its unit, e.g. 4GB.")] = None
     replication: Annotated[
         int | None,
-        typer.Option(min=1, max=REPLICATION_MAX, help="Copies of each block. Default: 3."),
+        typer.Option(min=1, max=REPLICATION_MAX, help="Copies of a block. Default: the profile's."),
     ] = None
     parameters: Annotated[
         list[str] | None,

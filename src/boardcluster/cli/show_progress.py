@@ -57,10 +57,12 @@ def _last_words(progress: Progress) -> str:
     last = progress.last
     if last is None or last.attempt is None:
         return ""
-    if last.measurement is None:
-        return f"last {_trial_words(last)}: {last.attempt.state.value}: {last.attempt.reason}"
-    took = format_seconds(last.measurement.duration_seconds)
-    return f"last {_trial_words(last)}: {took}, {verdict_of(last).value}"
+    took = f"{format_seconds(last.measurement.duration_seconds)}, " if last.measurement else ""
+    if last.measurement is None or last.attempt.state is not AttemptState.OK:
+        words = f"{took}{last.attempt.state.value}: {last.attempt.reason}"
+    else:
+        words = f"{took}{verdict_of(last).value}"
+    return f"last {_trial_words(last)}: {words}"
 
 
 def _left_words(progress: Progress, now_utc: datetime.datetime) -> str:

@@ -20,16 +20,17 @@ from boardcluster.cli.show_progress import progress_picture, progress_title, pro
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.errors import EmptySelectionError
 from boardcluster.foreign import json_text
-from boardcluster.queries.progress import Progress, progress_document, progress_of
+from boardcluster.queries.progress import (
+    Progress,
+    driver_of_trials,
+    progress_document,
+    progress_of,
+)
 from boardcluster.store.files import DATABASE_NAME
 
 __all__ = ["follow"]
 
 _REFRESH_SECONDS = 1.0
-_RUNS_TRIALS = frozenset(
-    {"run", "submit", "demo", "experiment", "tune", "watch-performance", "unknown"}
-)
-"""What a driver does that may bring results; unknown in the moment in which it takes the lock."""
 
 
 class _Screen:
@@ -105,8 +106,8 @@ def follow(
     progress: Progress | None = None
     with _screen(as_json=as_json) as screen:
         while True:
-            driver = driver_at_work(home)  # first: what it wrote before it ended is read then
-            driver = driver if driver.partition(" ")[0] in _RUNS_TRIALS else ""
+            # First: what it wrote before it ended is read then.
+            driver = driver_of_trials(driver_at_work(home))
             stamp = _stamp(home)
             if progress is None or stamp != seen:
                 progress, seen = progress_of(home, campaign_id), stamp

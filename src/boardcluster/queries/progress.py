@@ -9,11 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.analysis.cells import verdict_of
-from boardcluster.records import Attempt, AttemptState, Campaign, Result, Trial, Verdict
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    Campaign,
+    Measurement,
+    Result,
+    Trial,
+    Verdict,
+)
 from boardcluster.store import Store
 
 __all__ = [
     "Progress",
+    "driver_of_trials",
     "left_seconds",
     "progress_document",
     "progress_of",
@@ -22,6 +31,11 @@ __all__ = [
 ]
 
 _ENDED = (AttemptState.OK, AttemptState.FAILED, AttemptState.INVALID)
+
+_RUNS_TRIALS = frozenset(
+    {"run", "submit", "demo", "experiment", "tune", "watch-performance", "unknown"}
+)
+"""What a driver does that may bring results; unknown in the moment in which it takes the lock."""
 
 Typical = Mapping[tuple[str, str, int, int], float]
 """Mean seconds of earlier runs by workload, engine, size in bytes and number of workers."""
@@ -67,8 +81,12 @@ class Progress:
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How many of the measured runs have each verdict."""
-        tally = Counter(verdict_of(row) for row in self.results if row.measurement is not None)
+        """How many of the runs that ended well have each verdict."""
+        tally = Counter(
+            verdict_of(row)
+            for row in self.results
+            if row.attempt is not None and row.attempt.state is AttemptState.OK
+        )
         return {verdict.value: tally[verdict] for verdict in Verdict if tally[verdict]}
 
 
@@ -87,7 +105,8 @@ def progress_of(home: Path, campaign_id: str | None) -> Progress | None:
         EmptySelectionError: there is no such campaign.
         StoreError: the store cannot be read.
     """
-    with Store.open(home, read_only=True) as store:
+    # Not the whole store is checked: this is read at each change, also while a run is measured.
+    with Store.open(home, read_only=True, whole=False) as store:
         campaigns = {row.id: row for row in store.campaigns()}
         newest = max(campaigns, key=lambda name: (campaigns[name].created_utc, name), default=None)
         running = max(store.running(), key=lambda attempt: attempt.started_utc, default=None)
@@ -105,6 +124,11 @@ def progress_of(home: Path, campaign_id: str | None) -> Progress | None:
         )
 
 
+def driver_of_trials(driver: str) -> str:
+    """Return what the driver at work does if that may bring results; else empty, as for ``up``."""
+    return driver if driver.partition(" ")[0] in _RUNS_TRIALS else ""
+
+
 def left_seconds(progress: Progress, now_utc: datetime.datetime) -> tuple[float, int]:
     """Estimate what the trials that have not ended will still take, on this machine.
 
@@ -117,12 +141,13 @@ def left_seconds(progress: Progress, now_utc: datetime.datetime) -> tuple[float,
         The time in seconds, and for how many trials nothing is known, which are not in it.
     """
     around = _around_seconds(progress)
+    share = _share_of_warm_ups(progress)
     running = progress.running
     seconds, unknown = 0.0, 0
     for row in progress.results:
         if row.attempt is not None and row.attempt.state in _ENDED:
             continue
-        took = typical_seconds(progress, row.trial)
+        took = _expected_seconds(progress, row.trial, share)
         if took is None:
             unknown += 1
         elif running is not None and row.trial is running[0]:
@@ -133,9 +158,31 @@ def left_seconds(progress: Progress, now_utc: datetime.datetime) -> tuple[float,
 
 
 def typical_seconds(progress: Progress, trial: Trial) -> float | None:
-    """Return what runs like a trial took before, on average; None if none was measured."""
+    """Return what runs like a trial took before, on average; None if none was measured.
+
+    Of a warm-up, the share of it that the warm-ups of this campaign took: on emulated boards it is
+    small, since these run at this machine's full speed.
+    """
+    return _expected_seconds(progress, trial, _share_of_warm_ups(progress))
+
+
+def _expected_seconds(progress: Progress, trial: Trial, share_of_warm_ups: float) -> float | None:
     key = (trial.workload, str(trial.engine), trial.size_bytes, trial.workers)
-    return progress.typical_seconds.get(key)
+    usual = progress.typical_seconds.get(key)
+    return usual * share_of_warm_ups if usual is not None and trial.warm_up else usual
+
+
+def _share_of_warm_ups(progress: Progress) -> float:
+    """Time of this campaign's warm-ups over that of runs like them; 1 while none is known."""
+    pairs = [
+        (_took_here(row.measurement), usual)
+        for row in progress.results
+        if row.trial.warm_up and row.measurement is not None
+        for usual in [_expected_seconds(progress, row.trial, 1.0)]
+        if usual
+    ]
+    expected = sum(usual for _, usual in pairs)
+    return sum(took for took, _ in pairs) / expected if expected else 1.0
 
 
 def _around_seconds(progress: Progress) -> float:
@@ -144,9 +191,14 @@ def _around_seconds(progress: Progress) -> float:
         max(0.0, seconds_since(row.attempt.started_utc, _moment(row.attempt.ended_utc)) - took)
         for row in progress.results
         if row.attempt is not None and row.attempt.ended_utc and row.measurement is not None
-        for took in [row.measurement.duration_seconds * row.measurement.dilation]
+        for took in [_took_here(row.measurement)]
     ]
     return sum(found) / len(found) if found else 0.0
+
+
+def _took_here(measurement: Measurement) -> float:
+    """Seconds that a run took on this machine's clock, on emulated boards more than on theirs."""
+    return measurement.duration_seconds * measurement.dilation
 
 
 def _moment(text: str) -> datetime.datetime:

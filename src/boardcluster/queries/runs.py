@@ -19,25 +19,29 @@ def nearest(word: str, known: list[str]) -> str:
     return ", ".join(found)
 
 
-def find_run(store: Store, name: str | None) -> tuple[Result, Attempt, Telemetry | None]:
+def find_run(
+    store: Store, name: str | None, *, campaign_id: str | None = None
+) -> tuple[Result, Attempt, Telemetry | None]:
     """Return the run of a name with its samples.
 
     Args:
         store: the store.
         name: ``TRIAL/NUMBER``, or ``TRIAL`` for its latest attempt; None for the latest attempt
             that has samples.
+        campaign_id: the campaign of that latest one; None for any.
 
     Raises:
-        EmptySelectionError: there is no such run; the hint names the nearest.
+        EmptySelectionError: there is no such run, or campaign; the hint names the nearest.
         StoreError: its samples are damaged.
     """
     if name is None:
-        for result, attempt in reversed(_begun(store)):
+        for result, attempt in reversed(_begun(store, campaign_id)):
             telemetry = store.telemetry(attempt)
             if telemetry is not None:
                 return result, attempt, telemetry
+        of = f" of campaign {campaign_id}" if campaign_id is not None else ""
         raise EmptySelectionError(
-            "no run has samples yet", hint="run something first: `boardcluster run wordcount`"
+            f"no run{of} has samples yet", hint="run something first: `boardcluster run wordcount`"
         )
     result, attempt = find_attempt(store, name)
     return result, attempt, store.telemetry(attempt)
@@ -73,11 +77,11 @@ def find_attempt(store: Store, name: str) -> tuple[Result, Attempt]:
     return chosen[-1]
 
 
-def _begun(store: Store) -> list[tuple[Result, Attempt]]:
+def _begun(store: Store, campaign_id: str | None = None) -> list[tuple[Result, Attempt]]:
     """Every attempt with its result, oldest first."""
     pairs = [
         (result, result.attempt)
-        for result in store.results(all_attempts=True)
+        for result in store.results(campaign_id, all_attempts=True)
         if result.attempt is not None
     ]
     return sorted(pairs, key=lambda row: (row[1].started_utc, row[0].trial.position, row[1].number))

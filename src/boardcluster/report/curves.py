@@ -181,7 +181,7 @@ def draw(chart: Chart) -> str:
     """Draw a chart; return an ``<svg>`` element."""
     frame = _frame(chart)
     middles = (chart.edges[:-1] + chart.edges[1:]) / 2
-    box, named = f"0 0 {_WIDTH} {frame.height}", f"{chart.name}-title"
+    box, named = f"0 0 {_WIDTH} {frame.height}", html.escape(f"{chart.name}-title")
     parts = [
         f'<svg viewBox="{box}" role="img" aria-labelledby="{named}">',
         f'<title id="{named}">{html.escape(describe(chart))}</title>',

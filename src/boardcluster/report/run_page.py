@@ -13,7 +13,7 @@ from boardcluster.analysis.cells import label_of, verdict_of
 from boardcluster.analysis.phases import submissions
 from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summaries
 from boardcluster.analysis.twins import is_twin, node_words
-from boardcluster.records import Attempt, Campaign, Result, Telemetry
+from boardcluster.records import Attempt, AttemptState, Campaign, Result, Telemetry
 from boardcluster.report import words
 from boardcluster.report.curves import Chart, csv_link, draw
 from boardcluster.report.machine import setup_values
@@ -107,8 +107,8 @@ def write_run_page(
         measurement=result.measurement,
         run=attempt.name,
         headline=_headline(result),
-        verdict=verdict_of(result).value if result.measurement else "",
-        state=state_of(result),
+        verdict=_verdict(result, attempt),
+        reason=attempt.reason,
         cluster=campaign.cluster if campaign else "",
         measured=words.moment(attempt.started_utc),
         report=report,
@@ -138,6 +138,13 @@ def write_run_page(
     )
     write_texts({path: text})
     return path
+
+
+def _verdict(result: Result, attempt: Attempt) -> str:
+    """What became of the run, and where it ended well, whether it can be trusted."""
+    if attempt.state is not AttemptState.OK:
+        return attempt.state.value
+    return verdict_of(result).value if result.measurement else ""
 
 
 def _headline(result: Result) -> str:

@@ -247,7 +247,7 @@ async def _published(request: Request) -> Response:
     home, name = _board(request).stored.home, _needed(request, "name")
 
     def find() -> list[dict[str, Any]]:
-        with Store.open(home, read_only=True) as store:
+        with Store.open(home, read_only=True, whole=False) as store:
             result, _ = find_attempt(store, name)
         return published_beside(result.trial)
 

@@ -10,6 +10,7 @@ from boardcluster.catalog.conditions import published_result_set
 from boardcluster.catalog.published import read_index
 from boardcluster.errors import BoardclusterError
 from boardcluster.records import Trial
+from boardcluster.workloads import parameter_defaults
 
 __all__ = ["published_beside"]
 
@@ -19,9 +20,11 @@ _MOST = 40
 def published_beside(trial: Trial) -> list[dict[str, Any]]:
     """Return every published time of the same workload, engine and size, nearest workers first.
 
+    What a paper states of the workload's parameters, such as the samples of Pi, is the same, too.
     Unlike the report's section, the machine may be another one: each row says of which it is. A
     number of a paper stands for what the paper ran, and is no proof of a difference.
     """
+    own = {**parameter_defaults(trial.workload), **trial.parameters}
     found = []
     for table, point in _points():
         conditions = dict(point.conditions)
@@ -30,6 +33,8 @@ def published_beside(trial: Trial) -> list[dict[str, Any]]:
         if str(conditions.get("engine", trial.engine.value)) != trial.engine.value:
             continue
         if _number(conditions.get("size_bytes", trial.size_bytes)) != trial.size_bytes:
+            continue
+        if any(own[key] != str(value) for key, value in conditions.items() if key in own):
             continue
         workers = _number(conditions.get("workers"))
         found.append((abs((workers or trial.workers) - trial.workers), table, workers, point))

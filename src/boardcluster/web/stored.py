@@ -99,6 +99,8 @@ class StoredRuns:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stamp: object = None
     _table: dict[str, Any] | None = None
+    _folders_stamp: object = None
+    _folders: Mapping[str, str] = field(default_factory=dict)
     _samples: OrderedDict[tuple[str, str], Telemetry] = field(default_factory=OrderedDict)
 
     def table(self) -> dict[str, Any]:
@@ -123,7 +125,7 @@ class StoredRuns:
             UsageError: the name is none.
             StoreError: the store is damaged.
         """
-        with Store.open(self.home, read_only=True) as store:
+        with Store.open(self.home, read_only=True, whole=False) as store:
             result, attempt = find_attempt(store, name)
             telemetry, damage = _samples(store, attempt)
             campaigns = {row.id: row for row in store.campaigns()}
@@ -244,12 +246,16 @@ class StoredRuns:
 
     def _attempts(self) -> Mapping[str, str]:
         """Folder of each attempt by its name."""
-        with Store.open(self.home, read_only=True) as store:
-            return {
-                row.attempt.name: row.attempt.artefacts
-                for row in store.results(all_attempts=True)
-                if row.attempt is not None
-            }
+        stamp = store_stamp(self.home)
+        if stamp != self._folders_stamp:
+            with Store.open(self.home, read_only=True, whole=False) as store:
+                self._folders = {
+                    row.attempt.name: row.attempt.artefacts
+                    for row in store.results(all_attempts=True)
+                    if row.attempt is not None
+                }
+            self._folders_stamp = stamp
+        return self._folders
 
 
 def _table(campaigns: Sequence[Campaign], results: Sequence[Result]) -> dict[str, Any]:

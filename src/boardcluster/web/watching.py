@@ -21,7 +21,7 @@ from typing import Any
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import BoardclusterError
-from boardcluster.queries.progress import Progress, progress_of
+from boardcluster.queries.progress import Progress, driver_of_trials, progress_of
 from boardcluster.records import ClusterSpec, Result
 from boardcluster.remote.ssh import JOBS_FOLDER
 from boardcluster.services.declaration import read_spec
@@ -259,7 +259,8 @@ class ClusterWatch:
             self._store_stamp = stamp
         # Also where the store stays as it is: a driver that is killed writes nothing.
         running = self._progress.running if self._progress is not None else None
-        folder = self.home / running[1].artefacts if running and self._driver else None
+        at_work = driver_of_trials(self._driver)
+        folder = self.home / running[1].artefacts if running and at_work else None
         if folder != self._job.folder:
             with self._lock:
                 self._job.follow(folder)
@@ -353,10 +354,11 @@ class ClusterWatch:
         if self._progress is None:
             return None
         now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-        found = campaign_document(self._progress, self._driver, now)
+        driver = driver_of_trials(self._driver)
+        found = campaign_document(self._progress, driver, now)
         for key in ("moment_utc", "running"):
             found.pop(key, None)
-        if not self._driver:
+        if not driver:
             found.pop("now", None)
         elif "now" in found:  # the page counts seconds itself
             found["now"].pop("elapsed_seconds", None)

@@ -39,8 +39,12 @@ def outcome_words(result: Result) -> str:
         return "It has not run yet."
     if attempt.state is AttemptState.RUNNING:
         return "It is running."
-    if measured is None:
-        what = "It failed" if attempt.state is AttemptState.FAILED else "It is invalid"
+    if measured is None or attempt.state is not AttemptState.OK:
+        failed = attempt.state is AttemptState.FAILED
+        what = "It failed" if failed else "It is invalid"
+        if measured is not None:
+            took = f"{measured.duration_seconds:.1f} s"
+            what = f"It failed after {took}" if failed else f"It took {took} and is invalid"
         return f"{what}: {attempt.reason or 'no reason was recorded'}."
     proof = measured.verification
     words = f"It took {measured.duration_seconds:.1f} s"

@@ -221,6 +221,20 @@ def test_a_dilated_run_counts_with_the_time_that_it_took_here(lab: Lab) -> None:
     assert shown["last"]["duration_seconds"] == 10.0  # type: ignore[index]
 
 
+def test_warm_ups_of_emulated_boards_are_left_with_the_time_that_others_took(lab: Lab) -> None:
+    lab.plan("c0", 1, hour=9)
+    lab.end(lab.begin("c0-0"), 80.0, around_seconds=0.0, dilation=4.0)
+    lab.plan("c1", 2, warm_up=True)
+    before = progress_of(lab.home, "c1")
+    lab.end(lab.begin("c1-0"), 10.0, around_seconds=0.0)  # at this machine's full speed
+    after = progress_of(lab.home, "c1")
+    assert before is not None
+    assert after is not None
+
+    assert left_seconds(before, NOON) == (160.0, 0)
+    assert left_seconds(after, NOON) == (10.0, 0)
+
+
 def test_runs_that_nobody_measured_yet_are_counted_and_not_guessed(lab: Lab) -> None:
     lab.plan("c0", 1, hour=9)
     lab.end(lab.begin("c0-0"))

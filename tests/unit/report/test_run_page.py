@@ -22,6 +22,7 @@ from boardcluster.analysis.telemetry import node_summaries
 from boardcluster.errors import StoreError
 from boardcluster.records import (
     Attempt,
+    AttemptState,
     Campaign,
     Engine,
     Fingerprint,
@@ -83,7 +84,7 @@ def test_texts_are_escaped_and_the_chart_is_said_in_words() -> None:
     evil = '<script>alert("1")</script>'
     svg = draw(
         replace(
-            chart([1.0] * 4, title=evil, unit=evil),
+            chart([1.0] * 4, name=f'x"{evil}', title=evil, unit=evil),
             phases=((evil, 0.0, 4.0),),
             marks=(Mark(label=evil, begin_seconds=1.0, end_seconds=2.0),),
         )
@@ -363,6 +364,17 @@ def test_the_page_says_what_it_was_and_why_it_cannot_be_trusted(make: Make, tmp_
         assert words in shown
     assert text.count("<svg") == text.count('download="run-')
     assert text.count("<svg") >= 10
+
+
+@pytest.mark.parametrize("state", [AttemptState.FAILED, AttemptState.INVALID])
+def test_a_run_that_ended_badly_is_not_called_valid_though_it_was_measured(
+    state: AttemptState, make: Make, tmp_path: Path
+) -> None:
+    result = make(0, Engine.SPARK, 20.5, measured={"verdict": Verdict.VALID})
+    lost = replace(attempt_of(result), state=state, reason="worker2 was lost")
+    text = page(replace(result, attempt=lost), emulated_run(), tmp_path)
+    assert f"<b>{state.value}</b>: worker2 was lost</p>" in text
+    assert "<b>valid</b>" not in text
 
 
 def with_engine(count: int) -> Telemetry:

@@ -94,6 +94,20 @@ def test_a_verdict_of_an_older_store_may_have_no_reason() -> None:
     assert outcome_words(result).endswith("it was disturbed.")
 
 
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (AttemptState.FAILED, "It failed after 9.0 s: worker2 was lost."),
+        (AttemptState.INVALID, "It took 9.0 s and is invalid: worker2 was lost."),
+    ],
+)
+def test_what_ended_badly_is_not_to_be_trusted_though_it_was_measured(
+    state: AttemptState, words: str
+) -> None:
+    found = row(1, 9.0, state=state, reason="worker2 was lost")
+    assert outcome_words(found) == words
+
+
 @pytest.mark.parametrize(("records", "words"), [(1, "1 record was"), (2, "2 records were")])
 def test_how_many_records_were_verified(records: int, words: str) -> None:
     measured = make_measurement(9.0, verification=make_proof(records=records))

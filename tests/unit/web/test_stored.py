@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.unit.web.asking import HOST, ORIGIN, ask
 
 from boardcluster.cluster.state import save_state
 from boardcluster.errors import EmptySelectionError, RunError, UsageError
-from boardcluster.records import Checksum, MasterPlacement, PlannedFault, Variant, Verdict
+from boardcluster.records import Checksum, Engine, MasterPlacement, PlannedFault, Variant, Verdict
 from boardcluster.remote.gate import Completed
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
@@ -35,6 +36,7 @@ from boardcluster.spec.template import render_cluster
 from boardcluster.store import Store
 from boardcluster.web.app import Dashboard, build_app
 from boardcluster.web.guard import Guard, allowed_hosts
+from boardcluster.web.published import published_beside
 from boardcluster.web.reports import Reports
 from boardcluster.web.stored import StoredRuns
 from boardcluster.web.watching import ClusterWatch
@@ -349,6 +351,22 @@ def test_damaged_samples_cost_their_curves_and_nothing_else_of_a_run(home: Path)
     assert "duration_seconds" not in run
     assert ask(app, f"/api/published?name={name}").status == 200
     assert ask(app, f"/api/curves?name={name}").status == 500
+
+
+def test_published_times_are_of_the_same_samples_of_pi() -> None:
+    ours = make_trial("pi", engine=Engine.MAPREDUCE, size_bytes=0)
+    papers = replace(ours, parameters={"pi.maps": "100", "pi.samples": "10000"})
+    assert published_beside(ours) == []
+    assert {row["workers"] for row in published_beside(papers)} >= {1, 2, 4, 8}
+
+
+def test_the_folders_of_runs_are_read_again_only_after_a_change(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, runs = run_name(home), StoredRuns(home)
+    runs.curves(name, "cpu")
+    monkeypatch.setattr(Store, "results", lambda *_, **__: pytest.fail("read again"))
+    assert runs.curves(name, "written")["run"] == name
 
 
 def test_a_form_that_is_nested_too_deeply_is_refused(home: Path) -> None:

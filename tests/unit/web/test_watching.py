@@ -156,6 +156,23 @@ def test_the_job_of_a_driver_that_was_killed_runs_no_more(tmp_path: Path) -> Non
     assert watch.job() is None, "the store is as it was: nobody could write that it ended"
 
 
+def test_a_campaign_runs_only_while_a_command_works_on_trials(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        campaign = make_campaign()
+        trial = make_trial(campaign_id=campaign.id)
+        store.add_campaign(campaign, [trial])
+        store.begin_attempt(trial.id, make_fingerprint(), "2026-11-23T18:03:00+00:00")
+    watch = ClusterWatch(tmp_path, tmp_path)
+    with driver_lock(tmp_path, doing="up"):
+        watch.look()
+        told, state = watch.campaign(), watch.state_document()
+    assert watch.job() is None, "its driver was killed, and `up` runs no trial"
+    assert told is not None
+    assert told["driver"] is None
+    assert "now" not in told
+    assert state["driver"] == "up"
+
+
 def test_a_state_that_cannot_be_read_is_told_and_the_store_is_looked_at(tmp_path: Path) -> None:
     told: dict[str, str] = {}
     watch = ClusterWatch(tmp_path, tmp_path, tell=told.__setitem__)

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from boardcluster import __version__
-from boardcluster.errors import CapacityError, HostError, UsageError
+from boardcluster.errors import CapacityError, HostError, UsageError, extra_hint
 from boardcluster.foreign import json_text, write_csv
 from boardcluster.report.export.frames import DType, Field, Frame, Value
 
 __all__ = [
-    "PANDAS_INSTALL",
-    "PARQUET_INSTALL",
     "SCHEMA",
     "Format",
     "arrow_table",
@@ -33,8 +31,6 @@ __all__ = [
 SCHEMA = 1
 """Version of names and meanings of the columns; in each JSON and Parquet file."""
 
-PARQUET_INSTALL = "pip install 'boardcluster[parquet]'"
-PANDAS_INSTALL = "pip install 'boardcluster[pandas]'"
 _TYPES = {
     DType.TEXT: ("object", "string"),
     DType.INTEGER: ("Int64", "int64"),
@@ -188,7 +184,7 @@ def require_parquet() -> None:
     except ImportError as error:
         raise UsageError(
             f"Parquet needs the package pyarrow, which is not installed: {error}",
-            hint=f"install boardcluster with its extra: {PARQUET_INSTALL}",
+            hint=extra_hint("parquet"),
         ) from error
 
 
@@ -215,7 +211,7 @@ def pandas_frame(frame: Frame) -> Any:
     except ImportError as error:
         raise UsageError(
             f"a DataFrame needs the package pandas, which is not installed: {error}",
-            hint=f"install boardcluster with its extra: {PANDAS_INSTALL}",
+            hint=extra_hint("pandas"),
         ) from error
     rows = list(frame.rows)
     return pd.DataFrame(

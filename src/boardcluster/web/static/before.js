@@ -186,7 +186,7 @@ function drawPublished(box, run, rows) {
   box.hidden = rows.length === 0;
   if (!rows.length) return;
   fill(box, el("h2", {}, "Published times of the same work"),
-    el("p", { class: "small soft" }, "Workload, engine and size are the same; the machine is the paper's. A ratio below 1 means that this run was faster."),
+    el("p", { class: "small soft" }, "Workload, engine, size and what the paper states of its parameters are the same; the machine is the paper's. A ratio below 1 means that this run was faster."),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Published times" }, el("table", {},
       el("thead", {}, el("tr", {}, ["Workers", "Machine", "Published", "This run", "Ratio", "Source"].map((label) => el("th", { scope: "col" }, label)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, el("td", {}, row.workers === null ? "–" : String(row.workers)), el("td", {}, row.machine || "–"), el("td", {}, seconds(row.seconds)), el("td", {}, seconds(run.seconds)),

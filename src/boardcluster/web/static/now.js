@@ -282,7 +282,7 @@ function showCampaign() {
   const runs = ["ok", "failed", "invalid"].map((name) => campaign[name] ?? 0);
   const total = campaign.planned;
   const fills = ["f4", "f3", "f2"];
-  const going = Boolean(campaign.driver);
+  const going = Boolean(campaign.driver) && campaign.done < total;
   const told = [count(campaign.done, "run") + ` of ${total} done`, ...(runs[1] ? [`${runs[1]} failed`] : []), ...(runs[2] ? [`${runs[2]} invalid`] : [])];
   const cells = campaign.cells;
   const cellWords = [`${cells.done} done`, `${cells.to_come} to come`, `${cells.failed} failed`].join(", ");

@@ -105,7 +105,8 @@ async function follow(out) {
 function predicted(found) {
   if (!found || !found.known_runs) return "How long it takes cannot be predicted yet: nothing like it has been measured.";
   const { median, interval } = found.seconds;
-  const words = `It takes about ${lasting(median)} of measured time, likely ${lasting(interval.low)} to ${lasting(interval.high)}`;
+  const slower = found.dilation === null ? ", in the boards' time; how much longer this machine takes is known once the cluster is up" : found.dilation > 1 ? `, in the boards' time; this machine takes ${found.dilation.toPrecision(3)} times as long, about ${lasting(median * found.dilation)}` : "";
+  const words = `It takes about ${lasting(median)} of measured time, likely ${lasting(interval.low)} to ${lasting(interval.high)}${slower}`;
   return found.unknown.length ? `${words}, and the time of what is not known: ${found.unknown[0]}.` : `${words}.`;
 }
 
