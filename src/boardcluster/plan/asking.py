@@ -125,47 +125,46 @@ def model_for(
 
     Of each workload and engine one group of runs is learned from, that of the first question.
     """
-    rates = partial(_rates, archive=archive, nodes=nodes, searches=searches)
-    board, medium = rates(questions[0])
+    chosen: dict[tuple[str, Engine], tuple[tuple[RunObservation, ...], tuple[str, ...]]] = {}
+    for question in questions:
+        key = question.workload, question.engine
+        if key not in chosen:
+            chosen[key] = _own_runs(
+                question,
+                _recent(question, archive, searches),
+                defaults=defaults or {},
+                copies=question.replication if copies is None else copies,
+                mixed=mixed,
+                tainted=tainted,
+            )
+    every = [run for runs, _ in chosen.values() for run in runs if run.medium == OWN_HARDWARE]
+    newest = max(every, key=lambda run: run.started_utc, default=None)
+    rates = partial(
+        _rates,
+        archive=archive,
+        nodes=nodes,
+        searches=searches,
+        measured_on=newest.nodes if newest else "",
+    )
+    asked = questions[0]
+    board, medium = rates(asked)
     boards: dict[str, BoardRates] = {board.name: board}
     media: dict[str, MediumRates] = {medium.name: medium}
     own: dict[tuple[str, Engine], tuple[RunObservation, ...]] = {}
     said: dict[tuple[str, Engine], tuple[str, ...]] = {}
-    for question in questions:
-        key = question.workload, question.engine
-        if key in own:
-            continue
-        stored = _recent(question, archive, searches)
-        found = [
-            row
-            for result in stored
-            if (
-                row := observation_of(
-                    result,
-                    replication=question.replication if copies is None else copies,
-                    defaults=defaults or {},
-                    tainted=tainted,
-                    files=_own_files(board, medium),
-                )
-            )
-        ]
-        asked = _without_defaults(question, defaults or {})
-        runs, words = chosen_group(own_groups(found), asked, mixed=mixed)
-        if len(found) < len(stored):
-            words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
+    for key, (runs, words) in chosen.items():
         for run in runs:
             if run.board not in boards:
-                boards[run.board] = rates(replace(question, board=run.board))[0]
+                boards[run.board] = rates(replace(asked, board=run.board))[0]
             if run.medium not in media:
-                media[run.medium] = rates(replace(question, medium=run.medium))[1]
-        usable = tuple(
+                media[run.medium] = rates(replace(asked, medium=run.medium))[1]
+        own[key] = tuple(
             run
             for run in runs
             if _comparable(boards[run.board], board) and _alike(media[run.medium], medium)
         )
-        if len(usable) < len(runs):
-            words = (*words, f"left out: {len(runs) - len(usable)} own runs on {_UNRATED}")
-        own[key], said[key] = usable, words
+        lost = len(runs) - len(own[key])
+        said[key] = (*words, f"left out: {lost} own runs on {_UNRATED}") if lost else words
     keys = [
         (question.workload, question.engine)
         for question in questions
@@ -180,9 +179,39 @@ def model_for(
     )
 
 
-def _own_files(board: BoardRates, medium: MediumRates) -> Mapping[str, str]:
+def _own_runs(
+    question: Question,
+    stored: Sequence[Result],
+    *,
+    defaults: Mapping[str, str],
+    copies: int,
+    mixed: bool,
+    tainted: bool,
+) -> tuple[tuple[RunObservation, ...], tuple[str, ...]]:
+    """Return the stored runs to learn from, and what is said of the others."""
+    found = [
+        row
+        for result in stored
+        if (
+            row := observation_of(
+                result,
+                replication=copies,
+                defaults=defaults,
+                tainted=tainted,
+                files=_own_files(question),
+            )
+        )
+    ]
+    asked = _without_defaults(question, defaults)
+    runs, words = chosen_group(own_groups(found), asked, mixed=mixed)
+    if len(found) < len(stored):
+        words = (*words, f"left out: {len(stored) - len(found)} disturbed own runs (--tainted)")
+    return runs, words
+
+
+def _own_files(question: Question) -> Mapping[str, str]:
     """Return the files of the user's own among what is asked about, by kind."""
-    named = {"boards": board.name, "media": medium.name}
+    named = {"boards": question.board, "media": question.medium}
     return {kind: name for kind, name in named.items() if name.endswith(".toml")}
 
 
@@ -227,8 +256,12 @@ def _rates(
     archive: RunArchive | None,
     nodes: OwnNodes | None,
     searches: Collection[str],
+    measured_on: str = "",
 ) -> tuple[BoardRates, MediumRates]:
-    """Return what is known of a question's hardware."""
+    """Return what is known of a question's hardware.
+
+    Of own nodes the writes count that were measured on those named (``own_runs.nodes_of``).
+    """
     if OWN_HARDWARE not in {question.board, question.medium}:
         return board_rates(question.board), medium_rates(question.medium)
     probes = archive.probe_runs(probe="seven-zip") if archive else ()
@@ -238,7 +271,7 @@ def _rates(
         else ()
     )
     own_board, own_medium = own_hardware(
-        own_rates(probes, writes),
+        own_rates(probes, writes, nodes=measured_on),
         memory_bytes=nodes.memory_bytes if nodes else 0,
         cores=nodes.cores if nodes else 1,
     )

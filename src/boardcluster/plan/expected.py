@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.fingerprints import OF_NODES
 from boardcluster.analysis.statistics import Interval
 from boardcluster.plan.asking import OwnNodes, predict_question
+from boardcluster.plan.observations import RunObservation
 from boardcluster.plan.own_runs import conditions_of, observation_of, own_groups
 from boardcluster.plan.question import Question
 from boardcluster.records import ClusterSpec, ProbeRun, Result
@@ -97,7 +99,7 @@ def expected_runs(
         every = _OtherRuns([row for one in tried for row in one.results], probes)
         beyond = [
             _expected(_Tried(question=question, results=()), every, nodes)
-            for question in _untried([one.question for one in tried])
+            for question in _untried(tried)
             if cluster is None or question.workers <= cluster.capabilities.nodes_max
         ]
         # Hardware that cannot be compared with any gives no answer with fewer runs, either.
@@ -112,17 +114,19 @@ def expected_runs(
 def _groups(cells: Iterable[Cell]) -> Iterator[list[_Tried]]:
     """Return comparable configurations together: they differ in size, workers and replication."""
     observed: dict[int, Result] = {}
-    runs = []
+    alike: dict[tuple[object, ...], list[RunObservation]] = {}
     for cell in cells:
         if not cell.engine.on_yarn or cell.concurrency != 1 or not cell.size_bytes:
             continue
+        # What follows from the number of workers is another one in other cells of the same setup.
+        setup = tuple((name, said) for name, said in cell.setup if name not in OF_NODES)
         for result in cell.results:
             run = observation_of(result, replication=_DEFAULT_COPIES, defaults={})
             if run is not None:
                 observed[id(run)] = result
-                runs.append(run)
-    for key in dict.fromkeys((run.workload, run.engine) for run in runs):
-        for group in own_groups([run for run in runs if (run.workload, run.engine) == key]):
+                alike.setdefault((cell.workload, cell.engine, setup), []).append(run)
+    for runs in alike.values():
+        for group in own_groups(runs):
             tried: dict[tuple[int, int, int], list[Result]] = {}
             questions: dict[tuple[int, int, int], Question] = {}
             for run in group.runs:
@@ -150,23 +154,29 @@ def _groups(cells: Iterable[Cell]) -> Iterator[list[_Tried]]:
             ]
 
 
-def _untried(tried: Sequence[Question]) -> Iterator[Question]:
+def _untried(tried: Sequence[_Tried]) -> Iterator[Question]:
     """Return the nearest configurations beyond those tried: more workers, and more data."""
-    places = {(one.size_bytes, one.workers) for one in tried}
-    most = max(tried, key=lambda one: (one.size_bytes, one.workers))
-    widest = max(tried, key=lambda one: (one.workers, one.size_bytes))
-    for one in (
-        replace(widest, workers=widest.workers + 1),
-        replace(widest, workers=2 * widest.workers),
-        replace(most, size_bytes=2 * most.size_bytes),
+    places = {(one.question.size_bytes, one.question.workers) for one in tried}
+    most = max(tried, key=lambda one: (one.question.size_bytes, one.question.workers))
+    widest = max(tried, key=lambda one: (one.question.workers, one.question.size_bytes))
+    size_bytes, workers = widest.question.size_bytes, widest.question.workers
+    for one, place in (
+        (widest, (size_bytes, workers + 1)),
+        (widest, (size_bytes, 2 * workers)),
+        (most, (2 * most.question.size_bytes, most.question.workers)),
     ):
-        if (one.size_bytes, one.workers) not in places:
-            places.add((one.size_bytes, one.workers))
-            yield one
+        if place not in places:
+            places.add(place)
+            yield replace(
+                one.question,
+                size_bytes=place[0],
+                workers=place[1],
+                replication=one.results[0].trial.replication or min(_DEFAULT_COPIES, place[1]),
+            )
 
 
 def _expected(asked: _Tried, archive: _OtherRuns, nodes: OwnNodes | None) -> ExpectedRun:
-    answer = predict_question(asked.question, archive, nodes=nodes)
+    answer = predict_question(asked.question, archive, nodes=nodes, copies=_DEFAULT_COPIES)
     measured = [
         row.measurement.duration_seconds for row in asked.results if row.measurement is not None
     ]

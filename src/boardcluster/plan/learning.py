@@ -35,7 +35,7 @@ from boardcluster.plan.own_runs import OwnRates
 from boardcluster.plan.own_series import contradiction, fit_own, hold_out_own
 from boardcluster.plan.power import load_of
 from boardcluster.plan.series import SeriesData, distances, fit_series
-from boardcluster.plan.spill import SpillRule, spill_rule
+from boardcluster.plan.spill import SpillRule, own_spill_rule, spill_rule
 from boardcluster.records import Engine
 from boardcluster.units import format_count
 
@@ -281,7 +281,7 @@ def _own(
     """Learn one series of own runs, with the published one as a prior where there is one."""
     data = series_data(runs, boards, media)
     settings = {name: value for name, value in runs[0].settings.items() if name != "profile"}
-    rule = spill_rule(*key, settings)
+    rule = own_spill_rule(*key, settings)
     starts = np.array(
         [np.nan if run.start_seconds is None else run.start_seconds for run in runs], float
     )
@@ -326,7 +326,7 @@ def _own(
 
 def prior_words(source: str) -> str:
     """Say what a source of the published series is beside own runs."""
-    return source if source.startswith(("left out", "mixed")) else f"{source}, as a prior"
+    return source if source.startswith(("left out", "included")) else f"{source}, as a prior"
 
 
 def own_held_out(key: _Key, runs: Sequence[RunObservation]) -> list[HeldOut]:
@@ -346,5 +346,5 @@ def own_held_out(key: _Key, runs: Sequence[RunObservation]) -> list[HeldOut]:
     )
     prior = _published(key).fitted if key in published_series() else None
     return hold_out_own(
-        f"{key[0]} on {key[1]}, own runs", data, starts, spill_rule(*key, settings), prior
+        f"{key[0]} on {key[1]}, own runs", data, starts, own_spill_rule(*key, settings), prior
     )

@@ -22,6 +22,7 @@ from boardcluster.plan.linpack import (
     linpack_seconds,
     published_linpack,
 )
+from boardcluster.plan.own_runs import nodes_of, stands_for
 from boardcluster.plan.prediction import (
     PredictedAmount,
     RunNext,
@@ -30,7 +31,7 @@ from boardcluster.plan.prediction import (
     UnknownReason,
 )
 from boardcluster.plan.question import Question
-from boardcluster.records import Result, in_cell
+from boardcluster.records import Attempt, Measurement, Result, Trial, in_cell
 from boardcluster.units import parse_size
 
 __all__ = ["answer_mpi"]
@@ -43,6 +44,10 @@ _FULLEST = 0.92
 """Share of the memory beyond which the rates of Baun's Table 7 fall."""
 _LINK_RATIO = 2.0
 """A link this many times as fast or as slow as that of every run may cost otherwise."""
+_OF_PROGRAM = {"hpl.binary": "built", "hpl.ranks_per_node": "0", "netpipe.transport": "tcp"}
+"""Parameters of which another value is another program, and what they are where nobody set them."""
+
+_OwnRun = tuple[Trial, Attempt, Measurement]
 
 
 def answer_mpi(question: Question, runs: Sequence[Result], board: BoardRates) -> RuntimePrediction:
@@ -51,24 +56,44 @@ def answer_mpi(question: Question, runs: Sequence[Result], board: BoardRates) ->
     if (answer := answers.get(question.workload)) is None:
         words = f"there is no model of {question.workload}"
         return replace(_unanswered(question, UnknownReason.NO_DATA, words), run_next=None)
-    return answer(question, runs, board)
+    return answer(question, _own_runs(question, runs), board)
 
 
-def _own_linpack(runs: Sequence[Result]) -> list[LinpackRun]:
+def _own_runs(question: Question, runs: Sequence[Result]) -> list[_OwnRun]:
+    """Return the runs of the same program on the same board, without those on replaced nodes."""
+    file = question.board if question.board.endswith(".toml") else ""
+    found = [
+        (row.trial, attempt, measured)
+        for row in runs
+        if (attempt := row.attempt)
+        and (measured := row.measurement)
+        and in_cell(measured)
+        and stands_for(attempt.fingerprint.twin, "boards", file) == question.board
+        and all(
+            row.trial.parameters.get(name, usual) == question.parameters.get(name, usual)
+            for name, usual in _OF_PROGRAM.items()
+        )
+    ]
+    newest = max(found, key=lambda row: row[1].started_utc, default=None)
+    return [
+        row
+        for row in found
+        if newest and nodes_of(row[1].fingerprint) == nodes_of(newest[1].fingerprint)
+    ]
+
+
+def _own_linpack(runs: Sequence[_OwnRun]) -> list[LinpackRun]:
     found = []
-    for result in runs:
-        measured, attempt = result.measurement, result.attempt
-        if measured is None or attempt is None or not in_cell(measured):
-            continue
+    for trial, attempt, measured in runs:
         figures = measured.figures
         if not {"n", "gflops_per_second"} <= figures.keys():
             continue
         n = int(figures["n"])
-        p, q = linpack_grid(result.trial.workers)
+        p, q = linpack_grid(trial.workers)
         found.append(
             LinpackRun(
                 n=n,
-                workers=result.trial.workers,
+                workers=trial.workers,
                 p=p,
                 q=q,
                 seconds=linpack_operations(n) / (figures["gflops_per_second"] * 1e9),
@@ -79,7 +104,9 @@ def _own_linpack(runs: Sequence[Result]) -> list[LinpackRun]:
     return found
 
 
-def _answer_hpl(question: Question, runs: Sequence[Result], board: BoardRates) -> RuntimePrediction:
+def _answer_hpl(
+    question: Question, runs: Sequence[_OwnRun], board: BoardRates
+) -> RuntimePrediction:
     """Predict the time and the rate of a solution; the size is that of the matrix."""
     n = math.isqrt(question.size_bytes // _NUMBER_BYTES)
     if not n:
@@ -99,7 +126,7 @@ def _answer_hpl(question: Question, runs: Sequence[Result], board: BoardRates) -
         alone = [run for run in published if run.workers == 1]
         model = fit_linpack(alone, published, source="baun-2016 Table 7")
     else:
-        words = f"no own run of hpl, and no published one on {question.board}"
+        words = f"no own run of hpl like this on {question.board}, and no published one"
         return _unanswered(question, UnknownReason.NO_DATA, words)
     p, q = linpack_grid(question.workers)  # processes of one node send nothing over the link
     asked = LinpackRun(
@@ -175,18 +202,13 @@ def _around(value: float, reach: float) -> PredictedAmount:
 
 
 def _answer_netpipe(
-    question: Question, runs: Sequence[Result], board: BoardRates
+    question: Question, runs: Sequence[_OwnRun], board: BoardRates
 ) -> RuntimePrediction:
     """Predict the throughput of the largest message: size / (latency + size / bandwidth)."""
     transport = question.parameters.get("netpipe.transport", "tcp")
     largest = float(parse_size(question.parameters.get("netpipe.largest_bytes", "4 MiB")))
     measured = [
-        (row.measurement.figures, row.attempt.fingerprint.link_bits_per_second)
-        for row in runs
-        if row.measurement
-        and row.attempt
-        and in_cell(row.measurement)
-        and row.trial.parameters.get("netpipe.transport", "tcp") == transport
+        (found.figures, attempt.fingerprint.link_bits_per_second) for _, attempt, found in runs
     ]
     if measured:
         latency = median(row["latency_mean_microseconds"] for row, _ in measured) * 1e-6
@@ -197,7 +219,7 @@ def _answer_netpipe(
     else:
         figures = _peaks(question.board, transport) if board.name != OWN_HARDWARE else []
         if not figures:
-            words = f"no own run of netpipe over {transport}, and no published one of {board.name}"
+            words = f"no own run of netpipe over {transport} on {board.name}, and no published one"
             return _unanswered(question, UnknownReason.NO_DATA, words)
         latency = 0.0
         shares = [row.figure.value / PUBLISHED_LINK_BITS_PER_SECOND for row in figures]

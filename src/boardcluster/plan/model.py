@@ -16,7 +16,7 @@ from boardcluster.plan.power import POWER_LOG_SPREAD, WorkloadLoad, worker_watts
 from boardcluster.plan.prediction import PredictionBatch, UnknownReason
 from boardcluster.plan.question import QuestionBatch
 from boardcluster.plan.series import FittedSeries, distances
-from boardcluster.plan.spill import SpillRule, spill_rule
+from boardcluster.plan.spill import SpillRule, own_spill_rule, spill_rule
 from boardcluster.records import Engine
 from boardcluster.units import MIB
 
@@ -96,7 +96,8 @@ class LearnedSeries:
         """Return from which size it spills with other settings."""
         if not settings:
             return self.fitted.rule
-        return spill_rule(self.workload, self.engine, {**self.settings, **settings})
+        rule = own_spill_rule if self.own_runs else spill_rule
+        return rule(self.workload, self.engine, {**self.settings, **settings})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,8 +151,9 @@ def _not_known(found: EvaluatedSet, best: int, space: PlanSpace) -> Iterator[str
     """Say which cheaper cluster might do, if its time were known."""
     might = ~found.prediction.known & found.feasible
     might &= found.price < found.price[best] - _PRICE_NOTICED
-    for name, amount in found.amounts().items():
-        might &= amount <= space.limits.given().get(name, np.inf)
+    amounts = found.amounts()
+    for name, most in space.limits.given().items():
+        might &= amounts[name] <= most
     if might.any():
         places = np.flatnonzero(might)
         cheapest = int(places[np.argmin(found.price[places])])

@@ -78,6 +78,10 @@ class RunObservation:
     program: str = ""
     """The user's own program with its arguments, or the workload's parameters that are not the
     default and that change what a task does."""
+    nodes: str = ""
+    """What nodes of one's own it was on, in words that tell hardware apart; empty for a paper's."""
+    started_utc: str = ""
+    """When it began: ISO 8601 with offset; empty for a paper's."""
 
 
 def amount_words(workload: str, amount: float) -> str:

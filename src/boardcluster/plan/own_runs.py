@@ -11,6 +11,7 @@ from pathlib import PurePath
 from statistics import median
 from types import MappingProxyType
 
+from boardcluster.analysis.fingerprints import board_and_medium
 from boardcluster.analysis.phases import submission_of
 from boardcluster.catalog.lookup import entry_names
 from boardcluster.plan.hardware import OWN_HARDWARE, PROBE_BYTES
@@ -19,6 +20,7 @@ from boardcluster.plan.question import Question
 from boardcluster.records import (
     Checksum,
     Energy,
+    Fingerprint,
     MasterPlacement,
     PlannedFault,
     ProbeRun,
@@ -28,16 +30,18 @@ from boardcluster.records import (
     Verdict,
     in_cell,
 )
-from boardcluster.units import format_count
+from boardcluster.units import format_bytes, format_count
 
 __all__ = [
     "OwnGroup",
     "OwnRates",
     "chosen_group",
     "conditions_of",
+    "nodes_of",
     "observation_of",
     "own_groups",
     "own_rates",
+    "stands_for",
 ]
 
 _WORK = re.compile(r"(^|: )(map|reduce after the last map|stage \d+.*)$")
@@ -60,7 +64,7 @@ class OwnGroup:
     """Runs that differ in nothing but size, workers and replication."""
 
     words: str
-    """What they have in common: engines, security, profile and what is set."""
+    """What they have in common: engines, security, profile, what is set, and the nodes."""
     runs: tuple[RunObservation, ...]
     """The runs, the newest first."""
 
@@ -78,7 +82,7 @@ def _start_seconds(phases: Mapping[str, float], duration_seconds: float) -> floa
 
 
 @cache
-def _stands_for(twin: str, kind: str, file: str) -> str:
+def stands_for(twin: str, kind: str, file: str) -> str:
     """Return the entry that most emulated nodes stand for, where it is one; the last of equals.
 
     Args:
@@ -101,6 +105,18 @@ def _stands_for(twin: str, kind: str, file: str) -> str:
     ):
         return file
     return named[0] if len(named) == 1 else OWN_HARDWARE
+
+
+def nodes_of(found: Fingerprint) -> str:
+    """Say what nodes a run was on, in words that its number of workers does not change.
+
+    The kernel, the clock and the memory that a kernel counts may change on the same boards, so of
+    each line of hardware the board and its medium count, and the memory is the declared one.
+    """
+    boards = {" with ".join(filter(None, board_and_medium(line))) for line in found.hardware}
+    memory = format_bytes(found.node_memory_bytes, binary=True)
+    cores = format_count(found.node_cores, "core")
+    return " + ".join([*sorted(boards), f"nodes of {cores} and {memory}"])
 
 
 def observation_of(
@@ -150,8 +166,8 @@ def observation_of(
         amount=amount_of(trial.workload, size, {**defaults, **trial.parameters}),
         workers=trial.workers,
         seconds=measured.duration_seconds,
-        board=_stands_for(found.twin, "boards", files.get("boards", "")),
-        medium=_stands_for(found.twin, "media", files.get("media", "")),
+        board=stands_for(found.twin, "boards", files.get("boards", "")),
+        medium=stands_for(found.twin, "media", files.get("media", "")),
         replication=trial.replication or min(replication, trial.workers),
         source=f"{trial.id}/{attempt.number}",
         own=True,
@@ -163,6 +179,8 @@ def observation_of(
         engines=f"Hadoop {found.hadoop}, Spark {found.spark}",
         security=found.security,
         program=program,
+        nodes=nodes_of(found),
+        started_utc=attempt.started_utc,
     )
 
 
@@ -217,7 +235,7 @@ def own_groups(runs: Iterable[RunObservation]) -> tuple[OwnGroup, ...]:
     groups: dict[tuple[object, ...], list[RunObservation]] = {}
     for run in runs:
         settings = tuple(sorted(run.settings.items()))
-        key = (run.engines, run.security, settings, run.program, run.board, run.medium)
+        key = (run.engines, run.security, settings, run.program, run.board, run.medium, run.nodes)
         groups.setdefault(key, []).append(run)
     return tuple(
         OwnGroup(words=_words(rows[0]), runs=tuple(rows))
@@ -231,19 +249,35 @@ def _words(run: RunObservation) -> str:
     parts += [run.program] if run.program else []
     if run.board != OWN_HARDWARE or run.medium != OWN_HARDWARE:
         parts.append(f"on {run.board} with {run.medium}")
-    return ", ".join(parts)
+    return ", ".join([*parts, run.nodes])
+
+
+def _asked_program(asked: Question) -> str:
+    wanted = {name: value for name, value in asked.parameters.items() if name != "pi.maps"}
+    return _program(asked.arguments, wanted)
 
 
 def _fits(run: RunObservation, asked: Question) -> bool:
     settings = {name: value for name, value in run.settings.items() if name != "profile"}
-    wanted = {name: value for name, value in asked.parameters.items() if name != "pi.maps"}
     return (
-        run.program == _program(asked.arguments, wanted)
-        and settings == dict(asked.settings)
+        settings == dict(asked.settings)
         and (not asked.profile or run.settings["profile"] == asked.profile)
         and (not asked.engines or run.engines == asked.engines)
         and (asked.security is None or run.security is asked.security)
     )
+
+
+def _on_newest_nodes(groups: Sequence[OwnGroup]) -> list[OwnGroup]:
+    """Return the groups on the nodes that the newest run of the same board and medium was on.
+
+    Nodes that were replaced since say nothing of those that are there now.
+    """
+    newest: dict[tuple[str, str], str] = {}
+    every = (run for group in groups for run in group.runs)
+    for run in sorted(every, key=lambda run: run.started_utc):
+        newest[run.board, run.medium] = run.nodes
+    firsts = [(group, group.runs[0]) for group in groups]
+    return [group for group, run in firsts if newest[run.board, run.medium] == run.nodes]
 
 
 def chosen_group(
@@ -252,49 +286,64 @@ def chosen_group(
     """Return the runs to learn from, and what is said of those left out or mixed.
 
     Those of the question's board and medium come first, then the largest group. Runs of other
-    engine versions, security modes, profiles or settings are left out unless asked for.
+    engine versions, security modes, profiles or settings are left out unless asked for; runs of
+    another program, or on nodes that were replaced since, always are.
     """
-    fitting = [group for group in groups if _fits(group.runs[0], asked)]
-    chosen = max(
-        fitting,
-        key=lambda group: (
-            group.runs[0].board == asked.board,
-            group.runs[0].medium == asked.medium,
-            len(group.runs),
-        ),
-        default=None,
-    )
-    others = [group for group in groups if group is not chosen]
-    if mixed and others:
-        every = [run for group in groups for run in group.runs]
-        said = [
-            f"included, as asked: {format_count(len(group.runs), 'run')} of {group.words}"
-            for group in groups
-        ]
-        return tuple(every), tuple(said)
-    left = [
-        f"left out: {format_count(len(group.runs), 'run')} of {group.words}" for group in others
+    wanted = _asked_program(asked)
+    of_program = [group for group in groups if group.runs[0].program == wanted]
+    kept = _on_newest_nodes([group for group in of_program if mixed or _fits(group.runs[0], asked)])
+    if not mixed:
+        kept.sort(
+            key=lambda group: (
+                group.runs[0].board == asked.board,
+                group.runs[0].medium == asked.medium,
+                len(group.runs),
+            ),
+            reverse=True,
+        )
+        del kept[1:]
+    chosen = {id(group) for group in kept}
+    said = [
+        f"{'included, as asked' if id(group) in chosen else 'left out'}:"
+        f" {format_count(len(group.runs), 'run')} of {group.words}"
+        for group in groups
+        if mixed or id(group) not in chosen
     ]
-    return (chosen.runs if chosen else ()), tuple(left)
+    return tuple(run for group in kept for run in group.runs), tuple(said)
 
 
-def own_rates(probes: Iterable[ProbeRun], writes: Iterable[Result]) -> OwnRates:
+def own_rates(probes: Iterable[ProbeRun], writes: Iterable[Result], *, nodes: str = "") -> OwnRates:
     """Return what own probes say of the nodes: the median of the last run on each.
 
     Of the writes those count whose size is nearest to that at which media are compared: most of a
     small one stays in the page cache.
+
+    Args:
+        probes: runs of probes.
+        writes: runs of TestDFSIO; those on nodes that stand for a medium do not count.
+        nodes: the nodes that are compared (``nodes_of``): only writes on them count. Empty takes
+            those of the newest write.
     """
     last: dict[str, float] = {}
     for run in probes:
         ratings = [row.value for row in run.figures if row.name == "seven_zip_total_mips"]
         if run.probe == "seven-zip" and ratings and run.verdict is not Verdict.INVALID:
             last[run.node] = max(ratings)
+    own = [
+        (attempt.started_utc, nodes_of(attempt.fingerprint), result.trial, measured.figures)
+        for result in writes
+        if (attempt := result.attempt)
+        and (measured := result.measurement)
+        and in_cell(measured)
+        and _WRITTEN in measured.figures
+        and stands_for(attempt.fingerprint.twin, "media", "") == OWN_HARDWARE
+    ]
+    if own and not nodes:
+        nodes = max(own, key=lambda row: row[0])[1]
     rates: dict[int, list[float]] = {}
-    for result in writes:
-        measured = result.measurement
-        if measured is not None and in_cell(measured) and _WRITTEN in measured.figures:
-            size_bytes = max(1, result.trial.size_bytes)
-            rates.setdefault(size_bytes, []).append(measured.figures[_WRITTEN])
+    for _, measured_on, trial, figures in own:
+        if measured_on == nodes:
+            rates.setdefault(max(1, trial.size_bytes), []).append(figures[_WRITTEN])
     nearest = min(rates, key=lambda size: abs(math.log(size / PROBE_BYTES)), default=0)
     return OwnRates(
         seven_zip_mips=median(last.values()) if last else None,

@@ -22,7 +22,7 @@ from boardcluster.plan.observations import GIGABYTE
 from boardcluster.records import Engine
 from boardcluster.units import MIB, parse_engine_size
 
-__all__ = ["SpillRule", "map_spill_bytes", "spill_rule"]
+__all__ = ["SpillRule", "map_spill_bytes", "own_spill_rule", "spill_rule"]
 
 _SORT_MIB = 100.0
 _SPILL_SHARE = 0.8
@@ -100,3 +100,20 @@ def spill_rule(workload: str, engine: Engine, settings: Mapping[str, str]) -> Sp
     reducers = _number(settings, "mapreduce.job.reduces", 1.0)
     grown = _OUTPUT_PER_INPUT if workload == "wordcount" else 1.0
     return SpillRule(threshold=held * reducers / grown / GIGABYTE, whole=False)
+
+
+def own_spill_rule(workload: str, engine: Engine, settings: Mapping[str, str]) -> SpillRule:
+    """Return from which size own runs spill; infinite where their settings do not say it.
+
+    Only what was set on top of their profile is known of them, and a profile may size each job by
+    itself. The spill is then part of the work, and runs of larger inputs show it.
+    """
+    if engine is Engine.SPARK:
+        deciding = {"spark.executor.memory", "spark.executor.instances"}
+    elif workload == "terasort" and "mapreduce.job.maps" in settings:
+        deciding = {"mapreduce.task.io.sort.mb"}
+    else:
+        deciding = {"mapreduce.reduce.memory.mb", "mapreduce.job.reduces"}
+    if deciding <= settings.keys():
+        return spill_rule(workload, engine, settings)
+    return SpillRule(threshold=math.inf, whole=False)

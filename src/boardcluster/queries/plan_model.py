@@ -36,8 +36,9 @@ def learn_for_plan(
     """Return a model of a workload on boards and media.
 
     A home's own runs count where they were on nodes that stand for boards and media of the catalog:
-    only those say something of others. Of groups that differ in software or settings the largest
-    counts.
+    only those say something of others. A plan is for the usual program: runs in which a parameter,
+    the text or a planned fault was another one do not count. Of groups that differ in software,
+    settings or nodes the largest counts that a profile alone had set, else the largest.
 
     Args:
         home: state folder of a cluster; it need not exist.
@@ -74,10 +75,11 @@ def _own_runs(
             for engine in _ENGINES
             for result in store.recent(workload, engine, most=RUNS_MOST, without=searches)
             if (run := observation_of(result, replication=_DEFAULT_COPIES, defaults=defaults))
-            if OWN_HARDWARE not in {run.board, run.medium}
+            if OWN_HARDWARE not in {run.board, run.medium} and not run.program
         ]
     own: dict[tuple[str, Engine], Sequence[RunObservation]] = {}
     for engine in dict.fromkeys(run.engine for run in found):
         groups = own_groups([run for run in found if run.engine is engine])
-        own[workload, engine] = groups[0].runs
+        plain = (group for group in groups if group.runs[0].settings.keys() == {"profile"})
+        own[workload, engine] = next(plain, groups[0]).runs
     return own

@@ -131,8 +131,9 @@ def test_where_reducers_are_set() -> None:
     assert row.title.endswith("4 reducers")  # one per worker, as that profile has it
     own = sort_run(workload="submit", arguments=("hadoop", "x.jar"), reduces=1)
     assert "-D mapreduce.job.reduces=15" in only(advised(own, rule="reducers")).setting
-    unset = only(advised(sort_run(workload="wordcount", reduces=1), rule="reducers"))
-    assert "no profile sets it yet" in unset.setting
+    usual = only(advised(sort_run(workload="wordcount", reduces=1), rule="reducers"))
+    assert '"mapreduce.job.reduces" = "15"' in usual.setting
+    assert "[settings]` of cluster.toml" in usual.setting
 
 
 # Cores without a task

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.builders import (
+    make_board_fingerprint,
     make_cluster,
     make_energy,
     make_fingerprint,
@@ -19,8 +20,8 @@ from tests.builders import (
 )
 
 from boardcluster.plan.asking import RUNS_MOST, OwnNodes, model_for, predict_question
-from boardcluster.plan.hardware import OWN_HARDWARE, board_rates
-from boardcluster.plan.own_runs import conditions_of, own_rates
+from boardcluster.plan.hardware import OWN_HARDWARE, board_rates, reference_write
+from boardcluster.plan.own_runs import conditions_of, nodes_of, own_rates
 from boardcluster.plan.power import load_of, worker_watts
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
 from boardcluster.plan.question import Question
@@ -28,6 +29,7 @@ from boardcluster.queries.predictions import AskedRun, question_of
 from boardcluster.records import (
     Checksum,
     Engine,
+    Fingerprint,
     MasterPlacement,
     PlannedFault,
     ProbeFigure,
@@ -97,6 +99,27 @@ def runs(
     return found
 
 
+def boards(model: str, *, workers: int = 4, clock: str = "2.40") -> Fingerprint:
+    """A cluster of Raspberry Pis; each line has the form that the campaign gives it."""
+    line = f"Raspberry Pi {model} Model B, 4 x Cortex-A76 at {clock} GHz, 8 GiB, sd EVO, 1 Gbit/s"
+    names = ["master", *(f"worker{number + 1}" for number in range(workers))]
+    return make_board_fingerprint(
+        hardware=tuple(f"{name}: {line}" for name in names), nodes=len(names)
+    )
+
+
+def written(rate: float, *, position: int, setup: Fingerprint) -> Result:
+    return make_result(
+        60.0,
+        workload="dfsio",
+        engine=Engine.MAPREDUCE,
+        position=position,
+        size_bytes=10 * GB,
+        setup=setup,
+        figures={"write_throughput_mebibytes_per_second": rate},
+    )
+
+
 def ask(archive: Archive | None, question: Question = ASKED, **how: Any) -> RuntimePrediction:
     return predict_question(question, archive, nodes=OwnNodes(memory_bytes=4 * GB, cores=4), **how)
 
@@ -145,6 +168,71 @@ def test_runs_of_other_versions_and_security_modes_are_left_out_and_said() -> No
     assert any("left out: 2 runs of Hadoop 3.3.6" in words for words in apart.provenance)
     assert mixed.seconds.median > 1.3 * apart.seconds.median
     assert any("included, as asked" in words for words in mixed.provenance)
+    assert not any("included" in words and "prior" in words for words in mixed.provenance)
+
+
+def test_mixed_runs_are_all_of_the_program_that_is_asked_about() -> None:
+    def law(size: float, workers: float) -> float:
+        return 30 + 20 * size / workers
+
+    mine = runs(law, [(1, 1), (1, 2), (2, 2)])
+    older = runs(law, [(1, 1), (1, 2)], position=9, setup=make_fingerprint(hadoop="3.3.6"))
+    planted = runs(lambda *_: 900.0, [(1, 1), (1, 2)], position=19, fault=PlannedFault.KILL)
+    found = ask(Archive([*mine, *older, *planted]), mixed=True)
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(40, rel=0.1)
+    assert found.provenance[0] == "5 own runs"
+    [left] = [words for words in found.provenance if words.startswith("left out")]
+    assert "2 runs of" in left
+    assert "fault=" in left
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_own_runs_on_boards_that_were_replaced_are_left_out_and_said(mixed: bool) -> None:
+    """However many there are: the newest run is on the boards that are there now."""
+    old = runs(
+        lambda size, workers: 300 + 200 * size / workers,
+        [(1, 1), (1, 2), (2, 1), (2, 2)],
+        setup=boards("4"),
+    )
+    new = runs(
+        lambda size, workers: 30 + 20 * size / workers,
+        [(1, 1), (1, 2), (2, 2)],
+        position=9,
+        setup=boards("5"),
+    )
+    found = ask(Archive([*old, *new]), mixed=mixed)
+    assert found.seconds
+    assert found.seconds.median == pytest.approx(40, rel=0.1)
+    assert found.provenance[0] == "3 own runs"
+    [left] = [words for words in found.provenance if words.startswith("left out")]
+    assert "4 runs of" in left
+    assert "Raspberry Pi 4 Model B with sd EVO" in left
+
+
+def test_emulated_nodes_with_other_memory_are_other_nodes() -> None:
+    old = runs(lambda *_: 900.0, [(1, 1)] * 4, setup=make_fingerprint(node_memory_bytes=GB))
+    new = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 1), (1, 2)], position=9)
+    assert ask(Archive([*old, *new])).provenance[0] == "2 own runs"
+
+
+def test_workers_clocks_and_configurations_do_not_part_own_runs() -> None:
+    """What follows from the number of workers differs between runs that are learned together."""
+    for setups in (
+        [boards("5", workers=workers, clock=f"2.{workers}0") for workers in (1, 2, 4)],
+        [make_fingerprint(nodes=workers + 1, config_sha256=str(workers)) for workers in (1, 2, 4)],
+    ):
+        mine = [
+            row
+            for place, (setup, workers) in enumerate(zip(setups, (1, 2, 4), strict=True))
+            for row in runs(
+                lambda size, workers: 30 + 20 * size / workers,
+                [(1, workers)],
+                position=place,
+                setup=setup,
+            )
+        ]
+        assert ask(Archive(mine)).provenance[0] == "3 own runs"
 
 
 @pytest.mark.parametrize(
@@ -324,6 +412,40 @@ def test_media_are_compared_by_the_writes_nearest_to_ten_gigabytes() -> None:
     assert own_rates([], []).hdfs_write_mebibytes_per_second is None
 
 
+def test_media_are_compared_by_the_writes_on_the_nodes_that_runs_were_on() -> None:
+    """Not by those on boards that came later, and not by those on boards that nodes stood for."""
+    twin = make_fingerprint(twin="5 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb")
+    writes = [
+        written(rate, position=30 + place, setup=setup)
+        for place, (rate, setup) in enumerate(
+            [(40.0, boards("4")), (11.0, boards("5")), (99.0, twin)]
+        )
+    ]
+    assert own_rates([], writes).hdfs_write_mebibytes_per_second == 11.0
+    on_four = own_rates([], writes, nodes=nodes_of(boards("4")))
+    assert on_four.hdfs_write_mebibytes_per_second == 40.0
+    assert own_rates([], writes, nodes="others").hdfs_write_mebibytes_per_second is None
+    mine = runs(lambda *_: 50.0, [(1, 1)], setup=boards("4"))
+    model = model_for([ASKED], Archive([*mine, *writes]))
+    assert model.media[OWN_HARDWARE].slowness == pytest.approx(reference_write() / 40.0)
+
+
+def test_own_runs_are_not_refused_for_a_spill_that_their_profile_decides() -> None:
+    """The papers' executors spill from 0.9 GB on; how large a profile makes them is not known."""
+
+    def reasons(**settings: str) -> list[UnknownReason]:
+        mine = runs(
+            lambda size, workers: 30 + 20 * size / workers,
+            [(0.25, 1), (0.5, 1), (0.5, 2)],
+            settings=settings,
+        )
+        return [row.reason for row in ask(Archive(mine), replace(ASKED, settings=settings)).unknown]
+
+    assert UnknownReason.THRESHOLD not in reasons()
+    said = {"spark.executor.memory": "1g", "spark.executor.instances": "2"}
+    assert reasons(**said) == [UnknownReason.THRESHOLD]
+
+
 def test_runs_of_a_node_alone_say_nothing_of_slow_links() -> None:
     def law(size: float, workers: float) -> float:
         return 30 + 20 * size / workers
@@ -480,6 +602,49 @@ def test_hpl_of_a_node_alone_needs_no_link() -> None:
     assert ask(own, asked).figures  # the runs without a link are of one node
 
 
+def solved(gigaflops: float, **changes: Any) -> Result:
+    """A run of HPL on one worker."""
+    figures = {"n": 5000.0, "p": 1.0, "q": 1.0, "gflops_per_second": gigaflops}
+    own: dict[str, Any] = {"workload": "hpl", "engine": Engine.MPI, "workers": 1, "size_bytes": 8}
+    return make_result(9.0, figures=figures, **(own | changes))
+
+
+ASKED_HPL = replace(ASKED, workload="hpl", engine=Engine.MPI, size_bytes=8 * 5000**2, workers=1)
+
+
+def hpl_rate(runs_made: Sequence[Result], asked: Question = ASKED_HPL) -> float:
+    found = ask(Archive(runs_made), asked)
+    assert found.figures
+    return found.figures["gflops_per_second"].median
+
+
+def test_hpl_of_a_board_does_not_take_the_rate_of_another() -> None:
+    laptop = solved(100.0)
+    asked = replace(ASKED_HPL, board="rpi-b-800mhz", link_bits_per_second=1e8)
+    assert ask(Archive([laptop]), asked) == ask(None, asked)
+    elsewhere = replace(asked, board="rpi-5b-8gb-2400mhz")
+    assert [row.reason for row in ask(Archive([laptop]), elsewhere).unknown] == [
+        UnknownReason.NO_DATA
+    ]
+    twin = solved(0.5, position=1, setup=make_fingerprint(twin="2 x rpi-b-800mhz"))
+    assert hpl_rate([laptop, twin], asked) == pytest.approx(0.5, rel=0.01)
+    assert hpl_rate([laptop, twin]) == pytest.approx(100, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["hpl.binary", "hpl.ranks_per_node"])
+def test_hpl_is_of_the_program_that_is_asked_about(name: str) -> None:
+    other = {name: "2"}
+    mine = [solved(10.0), solved(2.0, position=1, parameters=other)]
+    assert hpl_rate(mine) == pytest.approx(10, rel=0.01)
+    asked = replace(ASKED_HPL, parameters=other)
+    assert hpl_rate(mine, asked) == pytest.approx(2, rel=0.01)
+
+
+def test_hpl_is_of_the_boards_that_are_there_now() -> None:
+    mine = [solved(10.0, setup=boards("4")), solved(30.0, position=1, setup=boards("5"))]
+    assert hpl_rate(mine) == pytest.approx(30, rel=0.01)
+
+
 def test_netpipe_is_latency_and_bandwidth() -> None:
     figures = {
         "latency_mean_microseconds": 100.0,
@@ -492,6 +657,8 @@ def test_netpipe_is_latency_and_bandwidth() -> None:
     peak = 8 * 4 * 2**20 / (100e-6 + 8 * 4 * 2**20 / 900e6) / 1e6
     assert found.figures["throughput_megabits_per_second"].median == pytest.approx(peak, rel=0.001)
     assert ask(Archive([]), asked).figures is None
+    elsewhere = replace(asked, board="rpi-5b-8gb-2400mhz")
+    assert ask(Archive([run]), elsewhere) == ask(None, elsewhere), "these are other boards"
 
 
 def test_a_run_on_fewer_workers_than_the_workload_needs_is_not_advised() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from tests.builders import make_cluster, make_fingerprint, make_node, make_result
 
 from boardcluster.analysis.cells import Cell, summarise
+from boardcluster.plan.asking import predict_question
 from boardcluster.plan.expected import expected_runs
-from boardcluster.records import Engine, MasterPlacement, Role
+from boardcluster.plan.prediction import RuntimePrediction
+from boardcluster.plan.question import Question
+from boardcluster.records import Engine, MasterPlacement, Result, Role
 
 GIGABYTE = 10**9
 TWIN = "5 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb"
@@ -19,15 +23,16 @@ def seconds(gigabytes: int, workers: int) -> float:
     return 20 + 60 * gigabytes / workers
 
 
-def make_cells(
+def make_results(
     *,
     broken: tuple[int, int] | None = None,
-    twin: str = TWIN,
     master: MasterPlacement = MasterPlacement.DECLARED,
-) -> tuple[Cell, ...]:
+    first: int = 0,
+    **setup: Any,
+) -> list[Result]:
     """Runs of three sizes on one to four workers; a broken one takes three times as long."""
-    setup = make_fingerprint(twin=twin)
-    results = [
+    measured_on = make_fingerprint(**{"twin": TWIN, **setup})
+    return [
         make_result(
             seconds(*place) * (3 if place == broken else 1) * noise,
             workload="terasort",
@@ -35,8 +40,8 @@ def make_cells(
             size_bytes=place[0] * GIGABYTE,
             workers=place[1],
             repetition=repetition,
-            position=position,
-            setup=setup,
+            position=first + position,
+            setup=measured_on,
             master=master,
         )
         for position, (place, (repetition, noise)) in enumerate(
@@ -45,7 +50,10 @@ def make_cells(
             )
         )
     ]
-    return summarise(results)
+
+
+def make_cells(**changes: Any) -> tuple[Cell, ...]:
+    return summarise(make_results(**changes))
 
 
 def test_each_cell_is_predicted_from_the_others() -> None:
@@ -87,6 +95,29 @@ def test_the_nearest_untried_configurations_are_predicted() -> None:
         assert row.seconds == pytest.approx(true, rel=0.25)
         assert row.interval is not None
         assert row.interval.low < (row.seconds or 0) < row.interval.high
+
+
+@pytest.mark.parametrize("other", [{"kernel": "6.1.0 x86_64"}, {"node_memory_bytes": 10**9}])
+def test_runs_on_another_setup_are_predicted_by_themselves(other: dict[str, Any]) -> None:
+    """A newer kernel may take another time, and so may nodes with less memory."""
+    every = [*make_results(), *make_results(first=100, **other)]
+    rows = [row for row in expected_runs(summarise(every), make_cluster()) if row.runs]
+    assert [row.runs for row in rows] == [3] * 18
+
+
+def test_block_copies_are_as_many_as_the_workers_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question about one worker, which has one disk, says nothing of runs on several."""
+    copies: list[int | None] = []
+
+    def note(question: Question, *parts: Any, **how: Any) -> RuntimePrediction:
+        copies.append(how.get("copies"))
+        return predict_question(question, *parts, **how)
+
+    monkeypatch.setattr("boardcluster.plan.expected.predict_question", note)
+    alone = [cell for cell in make_cells() if cell.workers == 1]
+    rows = expected_runs(alone, make_cluster())
+    assert {row.question.workers: row.question.replication for row in rows} == {1: 1, 2: 2}
+    assert set(copies) == {2}
 
 
 def test_one_cell_alone_is_not_predicted() -> None:

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.plan.made_up import BOARDS, FIVE, FOUR, MEDIA, PRICES, make_space, plan_for
+from tests.unit.plan.made_up import (
+    BOARDS,
+    FIVE,
+    FOUR,
+    MEDIA,
+    PRICES,
+    made_up,
+    make_space,
+    plan_for,
+)
 
 from boardcluster.errors import CapacityError, PredictionUnknownError, UsageError
+from boardcluster.plan.buying import plan_purchase
+from boardcluster.plan.composition import PlanModel
 from boardcluster.plan.limits import PlanLimits, beyond_time
 from boardcluster.plan.offers import find_offers
 from boardcluster.plan.planning import explore
+from boardcluster.plan.prediction import PredictionBatch, UnknownReason
+from boardcluster.plan.question import QuestionBatch
 from boardcluster.records import Engine
 
 NVME, CARD = "sk-hynix-gold-p31-500gb", "samsung-pro-plus-256gb"
@@ -133,6 +147,26 @@ def test_what_would_change_the_answer_is_a_node_a_price_a_deadline_a_link() -> N
         f"a deadline of 25 min 00 s would save USD 135: {cheaper}",
         "what links of 2.5 Gbit/s would bring is not known",
     )
+
+
+def test_a_cheaper_cluster_whose_time_and_power_are_not_known_is_told() -> None:
+    def predict(batch: QuestionBatch) -> PredictionBatch:
+        found = made_up(batch)
+        four = np.array([name == FOUR for name in batch.boards])[batch.board]
+        return replace(
+            found,
+            joules=np.where(four, np.nan, found.joules),
+            high_joules=np.where(four, np.nan, found.high_joules),
+            known=found.known & ~four,
+            reason=np.where(four, str(UnknownReason.NO_FIGURE), found.reason),
+        )
+
+    space = make_space(limits=PlanLimits(budget=1500))
+    plan = plan_purchase(replace(space, model=PlanModel(predict=predict, workers_seen=8)))
+    assert plan.best.board == FIVE
+    [hint] = [words for words in plan.changes if "might be enough" in words]
+    assert hint.startswith(f"3 x {FOUR}")
+    assert f"might be enough for USD {price(FOUR, CARD, 3):.0f}, but its time is not known" in hint
 
 
 def test_the_price_at_which_another_board_wins_is_where_it_does() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import nnls
 
 from boardcluster.plan.observations import WorkArrays
-from boardcluster.plan.spill import SpillRule, map_spill_bytes, spill_rule
+from boardcluster.plan.spill import SpillRule, map_spill_bytes, own_spill_rule, spill_rule
 from boardcluster.plan.terms import design, fit_terms, nonnegative_fit
 from boardcluster.records import Engine
 
@@ -143,6 +143,42 @@ def test_each_setting_that_moves_the_spill_counts(
     found = spill_rule("wordcount", engine, one).threshold
     assert found == pytest.approx(spill_rule("wordcount", engine, other).threshold)
     assert found != pytest.approx(spill_rule("wordcount", engine, {}).threshold)
+
+
+@pytest.mark.parametrize(
+    ("workload", "engine", "settings", "threshold"),
+    [
+        ("wordcount", Engine.SPARK, {}, math.inf),
+        ("wordcount", Engine.SPARK, {"spark.executor.memory": "2g"}, math.inf),
+        (
+            "wordcount",
+            Engine.SPARK,
+            {"spark.executor.memory": "2g", "spark.executor.instances": "2"},
+            2.2,
+        ),
+        ("wordcount", Engine.MAPREDUCE, {"mapreduce.reduce.memory.mb": "4096"}, math.inf),
+        (
+            "wordcount",
+            Engine.MAPREDUCE,
+            {"mapreduce.reduce.memory.mb": "4096", "mapreduce.job.reduces": "1"},
+            0.88,
+        ),
+        ("terasort", Engine.MAPREDUCE, {"mapreduce.job.maps": "48"}, math.inf),
+        (
+            "terasort",
+            Engine.MAPREDUCE,
+            {"mapreduce.job.maps": "48", "mapreduce.task.io.sort.mb": "200"},
+            6.94,
+        ),
+        ("grep", Engine.SPARK, {}, math.inf),
+    ],
+)
+def test_own_runs_spill_from_where_their_settings_say_it(
+    workload: str, engine: Engine, settings: dict[str, str], threshold: float
+) -> None:
+    """What the profile set for a job is not among them."""
+    found = own_spill_rule(workload, engine, settings)
+    assert found.threshold == pytest.approx(threshold, rel=0.01)
 
 
 def test_what_spills() -> None:

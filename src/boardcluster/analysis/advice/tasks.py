@@ -14,7 +14,12 @@ from boardcluster.analysis.advice.rule import (
     percent,
     shrunk,
 )
-from boardcluster.analysis.advice.settings import DEFAULT_PROFILE, matrix_key, parameter
+from boardcluster.analysis.advice.settings import (
+    DEFAULT_PROFILE,
+    engine_settings,
+    matrix_key,
+    parameter,
+)
 from boardcluster.analysis.advice.view import JOB, Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.statistics import mean
@@ -98,7 +103,7 @@ def _reduces_setting(group: Group, wanted: int) -> tuple[int, str]:
         return wanted, f"{words}, if it accepts Hadoop's options"
     if trial.profile != "default":
         return trial.workers, f"{DEFAULT_PROFILE}, which has one reducer per worker"
-    return wanted, f"`mapreduce.job.reduces` = {wanted} in mapred-site.xml: no profile sets it yet"
+    return wanted, engine_settings({"mapreduce.job.reduces": str(wanted)})
 
 
 def _left_of_reduce(run: RunView, now: int, then: int) -> float:

@@ -229,7 +229,8 @@ def estimate(rows: Sequence[RunValue]) -> Estimate:
     groups = _by_start(rows)
     values = [row.value for row in rows]
     mean = math.fsum(values) / len(values)
-    replicates = [math.fsum(group) / len(group) for group in groups] if len(groups) > 1 else values
+    centres = [math.fsum(group) / len(group) for group in groups]
+    replicates = centres if len(groups) > 1 else values
     deviation = standard_deviation(replicates)
     interval, error = None, None
     if deviation is not None:
@@ -240,7 +241,9 @@ def estimate(rows: Sequence[RunValue]) -> Estimate:
     within = None
     if degrees:
         squares = math.fsum(
-            (value - math.fsum(group) / len(group)) ** 2 for group in groups for value in group
+            (value - centre) ** 2
+            for centre, group in zip(centres, groups, strict=True)
+            for value in group
         )
         within = squares / degrees
     between = None
@@ -469,14 +472,15 @@ def _contrast(sides: Sequence[_Side], *, alone: int) -> _Contrast | None:
     difference = 0.0
     for side in sides:
         values = adjustment.applied(side)
-        difference += side.sign * side.centre(values)
+        centre = side.centre(values)
+        difference += side.sign * centre
         means = side.means(values)
         replicates = means if len(means) > 1 else values
         lost = 0.0 if len(means) > 1 or not freedom else len(names) * (len(values) - 1) / freedom
         degrees = len(replicates) - 1 - lost
         if degrees <= 0:
             return None
-        squares = math.fsum((value - side.centre(values)) ** 2 for value in replicates)
+        squares = math.fsum((value - centre) ** 2 for value in replicates)
         parts.append((squares / degrees / len(replicates), degrees))
     one_start = len(sides) == 1 and len(set(sides[0].starts)) == 1
     own = math.fsum(variance for variance, _ in parts)

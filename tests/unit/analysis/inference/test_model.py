@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -252,6 +253,27 @@ def test_results_become_values_with_what_disturbed_them() -> None:
     (value,) = observe([row, replace(row, measurement=None)])
     assert (value.value, value.block, value.position) == (20.0, 2, 3)
     assert value.disturbed == {"steal": 0.2}
+
+
+def test_work_grows_with_the_runs_and_not_with_their_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    added, count = 0, 200
+    plain = math.fsum
+
+    def counting(values: Iterable[float]) -> float:
+        nonlocal added
+        known = list(values)
+        added += len(known)
+        return plain(known)
+
+    monkeypatch.setattr(math, "fsum", counting)
+    rows = observe_values([60.0 + place % 7 for place in range(count)])
+    estimate(rows)
+    assert 0 < added < 10 * count
+    added = 0
+    compare(rows, rows)
+    assert 0 < added < 20 * count
 
 
 def test_values_that_have_no_ratio_are_refused() -> None:
