@@ -274,7 +274,7 @@ def _input_key(storage: str, trial: Trial, job: TrialJob) -> tuple[object, ...]:
     """Two job specs with equal keys share one input in HDFS."""
     kind = "text" if job.workload.input_kind is InputKind.TEXT else job.workload.name
     job_spec = job.spec
-    copies = (job_spec.replication, job_spec.checksum, job_spec.block_bytes)
+    copies = (job_spec.replication, job_spec.checksum, job_spec.block_bytes, job_spec.input_maps)
     return (storage, kind, trial.input, job_spec.size_bytes, *copies)
 
 

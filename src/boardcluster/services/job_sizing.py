@@ -7,7 +7,7 @@ output:
     block     = S / C, rounded up to a power of two; within 16 and 128 MiB
     blocks    = S / block                  rounded up: the tasks that read the input
     maps      = blocks; at most C of a job that only makes data, or the multiple of C with which
-                each makes 1 GB or less
+                each makes 1 GB or less; as many make the rows that TeraSort and TeraValidate read
     reduces   = the least of workers, C and blocks
     executors = the least of workers, C and blocks; more, up to one per worker, where the input
                 would not fit into their heaps
@@ -39,7 +39,7 @@ from boardcluster.services.profile import Profile
 from boardcluster.services.settings import all_properties, memory_mib
 from boardcluster.services.sizing import SPARK_AM_MIB, SPARK_HEAP_LEAST_MIB, STEP_MIB
 
-__all__ = ["SIZED", "JobSizing", "real_cores", "size_job"]
+__all__ = ["SIZED", "JobSizing", "generating_maps", "real_cores", "size_job"]
 
 SIZED = (
     "dfs.blocksize",
@@ -115,10 +115,7 @@ def size_job(
         own = profile.of_jobs(workload, engine)
         return JobSizing(properties=own, brief=False) if own else None
     cores, workers = real_cores(spec), len(spec.workers)
-    block = _BLOCK_LEAST
-    while block < min(_BLOCK_MOST, size_bytes / cores):
-        block *= 2
-    block = _set(profile, "dfs.blocksize") or block
+    block = _block_bytes(profile, size_bytes=size_bytes, cores=cores)
     blocks = -(-size_bytes // block) if size_bytes else cores
     most = min(workers, cores, blocks)
     rows: dict[str, dict[str, str]] = {}
@@ -128,8 +125,7 @@ def size_job(
         reduces = _set(profile, "mapreduce.job.reduces") or most
         maps, each = blocks, max(block, size_bytes / reduces)
         if size_bytes and not reads_input:
-            waves = -(-size_bytes // (cores * _BRIEF_BYTES))
-            maps = _set(profile, "mapreduce.job.maps") or min(blocks, cores * waves)
+            maps = generating_maps(spec, profile, size_bytes=size_bytes)
             each = size_bytes / maps
         rows["mapred-site"] = {
             "mapreduce.job.maps": str(maps),
@@ -146,6 +142,30 @@ def size_job(
         },
         brief=size_bytes > 0 and each < _BRIEF_BYTES,
     )
+
+
+def generating_maps(spec: ClusterSpec, profile: Profile, *, size_bytes: int) -> int:
+    """Return how many maps make so many bytes, whichever engine reads them; 0 leaves it to Hadoop.
+
+    Hadoop's own two would leave the first replica of each block on two nodes.
+    """
+    text = profile.properties["mapred-site"].get("mapreduce.job.maps", "")
+    if text.isdecimal() and int(text):
+        return int(text)
+    if not profile.small_daemons:
+        return 0
+    cores = real_cores(spec)
+    blocks = -(-size_bytes // _block_bytes(profile, size_bytes=size_bytes, cores=cores))
+    waves = -(-size_bytes // (cores * _BRIEF_BYTES))
+    return min(blocks, cores * waves)
+
+
+def _block_bytes(profile: Profile, *, size_bytes: int, cores: int) -> int:
+    """Return the size of a block by the rule, unless one was set."""
+    block = _BLOCK_LEAST
+    while block < min(_BLOCK_MOST, size_bytes / cores):
+        block *= 2
+    return _set(profile, "dfs.blocksize") or block
 
 
 def _of_spark(

@@ -7,6 +7,7 @@ one that is; so is one that boardcluster sets itself.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import gzip
@@ -48,13 +49,14 @@ _MIB = 1 << 20
 _LENGTH_MAX = 4096
 
 _NOT_LISTED = {
-    "mapreduce.input.fileinputformat.split.maxsize": "mapred-site",
-    "mapreduce.map.java.opts": "mapred-site",
-    "mapreduce.reduce.java.opts": "mapred-site",
-    "spark.default.parallelism": "spark-defaults",
-    "yarn.scheduler.capacity.maximum-am-resource-percent": "yarn-site",
+    "mapreduce.input.fileinputformat.split.maxsize": ("mapred-site", str((1 << 63) - 1)),
+    "mapreduce.map.java.opts": ("mapred-site", ""),
+    "mapreduce.reduce.java.opts": ("mapred-site", ""),
+    "spark.default.parallelism": ("spark-defaults", ""),
+    "yarn.scheduler.capacity.maximum-am-resource-percent": ("yarn-site", "0.1"),
 }
-"""Properties that the engines read though their lists lack them, or name them in a comment only."""
+"""Properties that the engines read though their lists lack them, or name them in a comment only:
+file and default."""
 
 _SPARK_PREFIXES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.")
 _SPARK_HADOOP = "spark.hadoop."
@@ -110,6 +112,7 @@ _SIZE = re.compile(r"[\d.]+\s*([KMGT]i?)?B")
 _ENGINE_SIZE = re.compile(r"(\d+)\s*([kmgt])", re.IGNORECASE)
 """A size as the engines write one, ``128m``; Spark reads none with a blank in it."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?\s*[A-Za-z]*")
+_FRACTION = re.compile(r"-?\d+\.\d+")
 _WHOLE = re.compile(r"-?\d+")
 _TIME = re.compile(r"(\d+)\s*(ns|us|ms|s|m|min|h|d)")
 _SIZE_WORDS = (
@@ -122,12 +125,16 @@ _TIME_WORDS = (
 )
 _AT_LEAST_ONE = frozenset(
     {
-        "dfs.blocksize",
         "dfs.replication",
+        "spark.default.parallelism",
         "yarn.scheduler.minimum-allocation-mb",
         "yarn.scheduler.maximum-allocation-mb",
     }
 )
+_CHECKSUM_BYTES = 512
+"""What one checksum is of; blocks hold whole ones (``dfs.bytes-per-checksum``)."""
+_HEAPS = ("spark.driver.memory", "spark.executor.memory")
+"""Written in MiB: a JVM's ``-Xmx`` takes no ``b``, and a number alone would be bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,7 @@ class _KnownProperty:
 def known_settings(pair_id: str) -> Mapping[str, _KnownProperty]:
     """Return every property that the engines of a pair know, by name."""
     packed = _FOLDER.joinpath(f"{pair_id}.settings.gz").read_bytes()
-    found = {key: _KnownProperty(file, "") for key, file in _NOT_LISTED.items()}
+    found = {key: _KnownProperty(*row) for key, row in _NOT_LISTED.items()}
     for line in gzip.decompress(packed).decode().splitlines():
         file, key, default = line.split("\t")
         found.setdefault(key, _KnownProperty(file, default))
@@ -233,7 +240,10 @@ def _value(key: str, value: Any, default: str) -> str:
     text = _number_text(key, text, default)
     if default in ("true", "false") and text not in ("true", "false"):
         raise refusal(f"{shown(value)} is not a value of {key}", allowed="true, false")
-    if _NUMBER.fullmatch(default) and not _NUMBER.fullmatch(text):
+    number = _NUMBER.fullmatch(text)
+    if _FRACTION.fullmatch(default):  # a share, which has no unit
+        number = _FRACTION.fullmatch(text) or _WHOLE.fullmatch(text)
+    if _NUMBER.fullmatch(default) and not number:
         allowed = f"a number, as its default {default}"
         raise refusal(f"{shown(value)} is not a value of {key}", allowed=allowed)
     return text
@@ -246,6 +256,9 @@ def _number_text(key: str, text: str, default: str) -> str:
     plain = key.removeprefix(_SPARK_HADOOP)
     of_hadoop = not plain.startswith("spark.")
     is_size = any(word in plain.lower() for word in _SIZE_WORDS)
+    if key in _HEAPS and not (_SIZE.fullmatch(text) or _ENGINE_SIZE.fullmatch(text)):
+        with contextlib.suppress(ValueError):  # what is no size at all is refused further on
+            text = f"{memory_mib(text)}m"
     if is_size and (found := _ENGINE_SIZE.fullmatch(text)):
         text = f"{found[1]} {found[2].upper()}iB" if of_hadoop else f"{found[1]}{found[2]}"
     if _SIZE.fullmatch(text):
@@ -263,14 +276,19 @@ def _number_text(key: str, text: str, default: str) -> str:
             allowed=f"a whole number, as its default {default}"
             + (", or a size such as 64 MiB" if is_size and of_hadoop else ""),
         )
-    if plain in _AT_LEAST_ONE and int(text) < 1:
+    if plain in _AT_LEAST_ONE and not (_WHOLE.fullmatch(text) and int(text) >= 1):
         raise refusal(f"{shown(text)} is not a value of {key}", allowed="a whole number from 1")
+    if plain == "dfs.blocksize" and (int(text) < _MIB or int(text) % _CHECKSUM_BYTES):
+        allowed = f"at least 1 MiB, and a multiple of {_CHECKSUM_BYTES} bytes"
+        raise refusal(f"{shown(text)} is not a value of {key}", allowed=allowed)
     return text
 
 
 def _size(key: str, text: str) -> str:
     """Return a size in what the property is measured in: bytes, MB, or with Spark's suffix."""
     size_bytes = parse_size(text)
+    if key in _HEAPS:
+        return f"{-(-size_bytes // _MIB)}m"
     if key.startswith("spark.") and not key.startswith(_SPARK_HADOOP):
         whole = size_bytes % _MIB == 0
         return f"{size_bytes // _MIB}m" if whole else f"{size_bytes}b"

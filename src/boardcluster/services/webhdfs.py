@@ -21,6 +21,11 @@ __all__ = ["HdfsEntry", "WebHdfs"]
 _ANSWER_SECONDS = 20.0
 _DATA_SECONDS = 300.0
 """For each read or write of a file's content, not for the whole file."""
+_CREATE_FLAGS = "CREATE,OVERWRITE,IGNORE_CLIENT_LOCALITY"
+"""A DataNode takes the whole file. As HDFS's client it would keep the first replica of each block.
+
+Source: Apache Hadoop, ``CreateFlag`` and ``FSDirWriteFileOp.chooseTargetForNewBlock``.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +130,13 @@ class WebHdfs:
     def put(self, source: Path, target: str, *, replication: int = 0, block_bytes: int = 0) -> None:
         """Store a file of this machine; it appears under its name only when it is whole.
 
-        Where they are 0, the file system's own replication and size of blocks apply.
+        Its blocks are spread over all DataNodes. Where they are 0, the file system's own
+        replication and size of blocks apply.
         """
         partial = f"{target}.partial"
         asked = {"replication": replication, "blocksize": block_bytes}
         blocks = {name: str(number) for name, number in asked.items() if number}
-        url = self._url(partial, "CREATE", overwrite="true", **blocks)
+        url = self._url(partial, "CREATE", createflag=_CREATE_FLAGS, **blocks)
         answer = self._http("PUT", url)
         if answer.status != 307 or not answer.location:
             raise self._fail(f"storing {target}", answer)

@@ -122,10 +122,14 @@ class JobSpec:
     """Least declared memory of a worker."""
     worker_cores: int
     """Fewest declared cores of a worker."""
-    worker_roles: frozenset[Role] = frozenset({Role.WORKER})
-    """Of the worker with the least memory beside system and daemons, which may be the master."""
+    smallest_memory_bytes: int
+    """Declared memory of the worker that has the least beside system and daemons."""
+    smallest_roles: frozenset[Role] = frozenset({Role.WORKER})
+    """Roles of that worker, which may be the master."""
     block_bytes: int = 128 << 20
     """Size of the blocks it writes; decides how its input is split."""
+    input_maps: int = 0
+    """Maps that generate its rows, and so their files; 0 leaves the number to Hadoop."""
     variant: Variant = Variant.FAST
     """Which program runs."""
     fault: PlannedFault = PlannedFault.NONE

@@ -13,9 +13,10 @@ from boardcluster.records import Checksum, Dataset, Engine
 from boardcluster.services.yarn import file_system_command
 from boardcluster.workloads.base import Context, JobSpec, Phase, StagedInput
 
-__all__ = ["check_size", "input_folder", "put_file", "put_text", "text_of"]
+__all__ = ["INPUT_FOLDER", "check_size", "input_folder", "put_file", "put_text", "text_of"]
 
-_INPUT_FOLDER = "/boardcluster/input"
+INPUT_FOLDER = "/boardcluster/input"
+"""Folder in HDFS of all inputs; those whose names end in ``.partial`` are not whole."""
 
 
 def check_size(workload: str, spec: JobSpec, *, least_bytes: int, unit: str) -> None:
@@ -36,7 +37,7 @@ def input_folder(name: str, spec: JobSpec) -> str:
     """Return the folder in HDFS of an input of that name for a job spec."""
     mebibytes, rest = divmod(spec.block_bytes, 1 << 20)
     blocks = f"b{spec.block_bytes}" if rest else f"b{mebibytes}m"
-    return f"{_INPUT_FOLDER}/{name}-r{spec.replication}-{spec.checksum}-{blocks}"
+    return f"{INPUT_FOLDER}/{name}-r{spec.replication}-{spec.checksum}-{blocks}"
 
 
 def text_of(context: Context) -> Dataset:

@@ -38,8 +38,8 @@ def provide_rows(context: Context, spec: JobSpec) -> StagedInput:
         RunError: TeraGen failed.
         VerificationError: its rows are wrong.
     """
-    count = rows_of(spec)
-    folder = input_folder(f"tera-{count}", spec)
+    count, maps = rows_of(spec), spec.input_maps
+    folder = input_folder(f"tera-{count}-m{maps}" if maps else f"tera-{count}", spec)
     expected = expected_totals(count, context.cache)
     staged = StagedInput(input_path=folder, input_bytes=count * ROW_BYTES, expected=expected)
     if parts_bytes(context, folder) == count * ROW_BYTES:
@@ -50,7 +50,8 @@ def provide_rows(context: Context, spec: JobSpec) -> StagedInput:
     context.hdfs.delete(partial)
 
     def generate(conf: str) -> Phase:
-        arguments = ["teragen", str(count), partial]
+        options = [f"-Dmapreduce.job.maps={maps}"] if maps else []
+        arguments = ["teragen", *options, str(count), partial]
         command = example_command(context.live.layout, conf=conf, arguments=arguments)
         return Phase(name="generate-input", command=command)
 

@@ -114,7 +114,9 @@ class World:
         self.ran.append(arguments)
         *_, source, target = arguments
         if arguments[0] == "teragen":
-            self.write(target, [row.tobytes() for row in rows(0, int(source))], files=2, kind="m")
+            maps = next((word for word in arguments if "job.maps=" in word), "=2")
+            made = [row.tobytes() for row in rows(0, int(source))]
+            self.write(target, made, files=int(maps.partition("=")[2]), kind="m")
             self.spoil(target)
         elif arguments[0] == "terasort":
             reduces = next(word for word in arguments if "job.reduces=" in word)
@@ -162,6 +164,7 @@ def case_of(
         parameters=check_parameters(workload, parameters or {}),
         workers=2,
         worker_memory_bytes=1 << 30,
+        smallest_memory_bytes=1 << 30,
         worker_cores=2,
     )
 

@@ -1,5 +1,6 @@
 """Sizes, parameters and the expected totals that the three workloads share."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,24 @@ def test_the_other_engine_gets_the_same_input(world: World) -> None:
 
     assert provide_rows(world.context, case_of(TERASORT, engine=Engine.SPARK)) == first
     assert len(world.ran) == 1
+
+
+def test_input_of_another_number_of_files_is_another_input(world: World) -> None:
+    plain = case_of(TERASORT)
+    folders = [
+        provide_rows(world.context, replace(plain, input_maps=maps, engine=engine)).input_path
+        for maps in (0, 5, 8)
+        for engine in (Engine.SPARK, Engine.MAPREDUCE)
+    ]
+
+    five = "/boardcluster/input/tera-1000-m5-r2-crc32c-b128m"
+    assert folders == [INPUT, INPUT, five, five, five.replace("m5", "m8"), five.replace("m5", "m8")]
+    assert world.ran == [
+        ["teragen", "1000", f"{INPUT}.partial"],
+        ["teragen", "-Dmapreduce.job.maps=5", "1000", f"{five}.partial"],
+        ["teragen", "-Dmapreduce.job.maps=8", "1000", f"{folders[-1]}.partial"],
+    ]
+    assert len([entry for entry in world.hdfs.list(five) if entry.name.startswith("part-")]) == 5
 
 
 def test_wrong_input_never_gets_its_name(world: World) -> None:

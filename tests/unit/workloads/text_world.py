@@ -196,6 +196,7 @@ def case_of(
         parameters={},
         workers=4,
         worker_memory_bytes=2 << 30,
+        smallest_memory_bytes=2 << 30,
         worker_cores=4,
     )
 

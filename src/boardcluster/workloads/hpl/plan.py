@@ -107,9 +107,9 @@ def plan(spec: JobSpec) -> HplPlan:
     p, q = process_grid(spec.workers * ranks_per_node, int(spec.parameters["p"]))
     smallest = NodeSpec(
         name="the smallest worker",
-        roles=spec.worker_roles,
+        roles=spec.smallest_roles,
         cores=spec.worker_cores,
-        memory_bytes=spec.worker_memory_bytes,
+        memory_bytes=spec.smallest_memory_bytes,
     )
     free_mib, words = available_mib(smallest)
     free_bytes = max(0, free_mib) * _MIB

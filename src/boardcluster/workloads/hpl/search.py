@@ -129,5 +129,5 @@ def search_key(spec: JobSpec, *on: object) -> str:
         on: what else decides, as far as its text tells: the cluster, the BLAS.
     """
     told = [sorted(spec.parameters.items()), spec.size_bytes, spec.workers, spec.worker_cores]
-    text = json.dumps([*told, spec.worker_memory_bytes, *map(str, on)])
+    text = json.dumps([*told, spec.smallest_memory_bytes, *map(str, on)])
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -45,6 +45,7 @@ def case(
         parameters=check_parameters(WORKLOAD, given),
         workers=workers,
         worker_memory_bytes=1 << 30,
+        smallest_memory_bytes=1 << 30,
         worker_cores=4,
         fault=fault,
     )

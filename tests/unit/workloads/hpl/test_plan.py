@@ -29,6 +29,7 @@ def case(
         parameters=check_parameters(WORKLOAD, given),
         workers=workers,
         worker_memory_bytes=memory_mib * MIB,
+        smallest_memory_bytes=memory_mib * MIB,
         worker_cores=cores,
     )
 
@@ -69,11 +70,19 @@ def test_without_a_size_the_matrix_takes_its_share_of_what_is_free() -> None:
 
 def test_a_worker_that_is_the_master_too_has_less_for_the_matrix() -> None:
     both = frozenset({Role.MASTER, Role.WORKER})
-    planned = plan(replace(case(0, workers=1, memory_mib=4096), worker_roles=both))
+    planned = plan(replace(case(0, workers=1, memory_mib=4096), smallest_roles=both))
 
     assert planned.free_bytes == 2208 * MIB
     assert planned.matrix_bytes <= 0.8 * 2208 * MIB
     assert "4096 MiB - 327 system - 1536 daemons = 2208 MiB" in str(planned)
+
+
+def test_memory_and_roles_are_those_of_one_worker() -> None:
+    """Beside a board with less memory that is not the master, and so has more for the matrix."""
+    both = frozenset({Role.MASTER, Role.WORKER})
+    spec = replace(case(0, memory_mib=4096), worker_memory_bytes=3072 * MIB, smallest_roles=both)
+
+    assert plan(spec).free_bytes == 2208 * MIB
 
 
 def test_the_fullest_worker_counts_not_the_average() -> None:

@@ -84,6 +84,7 @@ def job(**given: str) -> Job:
         parameters=check_parameters(WORKLOAD, {"ranks_per_node": "1", **given}),
         workers=2,
         worker_memory_bytes=1 << 30,
+        smallest_memory_bytes=1 << 30,
         worker_cores=4,
     )
     return Job(spec=spec, conf="", tag="t", output_path="/out")

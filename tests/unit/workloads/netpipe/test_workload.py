@@ -60,6 +60,7 @@ def job(workers: int = 2, **given: str) -> Job:
         parameters=check_parameters(WORKLOAD, given),
         workers=workers,
         worker_memory_bytes=1 << 30,
+        smallest_memory_bytes=1 << 30,
         worker_cores=4,
     )
     return Job(spec=spec, conf="", tag="t", output_path="/out")

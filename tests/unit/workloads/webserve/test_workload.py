@@ -40,6 +40,7 @@ def case(
         parameters=check_parameters(WORKLOAD, given),
         workers=2,
         worker_memory_bytes=memory_bytes,
+        smallest_memory_bytes=memory_bytes,
         worker_cores=4,
         fault=fault,
     )
