@@ -1,5 +1,5 @@
 # make demo    builds a real cluster on this machine, counts real flights, writes a report
-# make test    passes every test
+# make test    passes every test but those of `make soak`
 # make check   passes those that need no cluster, in minutes
 # make soak    what takes longer than a change should wait for: before a release
 # Each room of tests leaves its results and times in dist/tests, in JUnit's form.

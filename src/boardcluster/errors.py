@@ -8,6 +8,8 @@ errors.md and exit-codes.md of the reference are written from this file.
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Mapping
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "UnreadyNameNodeError",
     "UsageError",
     "VerificationError",
+    "extra_hint",
 ]
 
 EXIT_DEFECT = 70
@@ -328,3 +331,8 @@ class OutOfLimitsError(BoardclusterError):
     """
 
     exit_code = 12
+
+
+def extra_hint(extra: str) -> str:
+    """Say how to install an extra of boardcluster, into the environment that runs it."""
+    return f"run {shlex.quote(sys.executable)} -m pip install 'boardcluster[{extra}]'"

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from boardcluster.bundle.layout import CRATE, INFO, MANIFEST, REPORT, STORE
 from boardcluster.bundle.texts import BundleTexts
-from boardcluster.errors import UsageError
+from boardcluster.errors import UsageError, extra_hint
 
 if TYPE_CHECKING:
     from rocrate.rocrate import ROCrate
 
-__all__ = ["BUNDLE_INSTALL", "crate_text", "require_packages"]
+__all__ = ["crate_text", "require_packages"]
 
-BUNDLE_INSTALL = "pip install 'boardcluster[bundle]'"
 _TYPES = {
     "html": "text/html",
     "md": "text/markdown",
@@ -56,7 +55,7 @@ def require_packages() -> None:
         except ImportError as error:
             raise UsageError(
                 f"a bundle needs the package {package}, which is not installed: {error}",
-                hint=f"install boardcluster with its extra: {BUNDLE_INSTALL}",
+                hint=extra_hint("bundle"),
             ) from error
 
 

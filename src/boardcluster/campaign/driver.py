@@ -34,7 +34,11 @@ from boardcluster.records import (
     Trial,
     in_cell,
 )
-from boardcluster.services.disk_space import full_disk, require_disk_space
+from boardcluster.services.disk_space import (
+    full_disk,
+    require_disk_space,
+    require_space_of_driver,
+)
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.workloads.base import InstallContext
@@ -212,7 +216,10 @@ class _Trials:
         self._was_up = True
         if self._known is None or self._known[0] is not live:
             self._known = (live, take_fingerprint(live))
-        require_disk_space(live.home)
+        if live.spec.capabilities.on_this_machine:
+            require_disk_space(live.home)
+        else:
+            require_space_of_driver(live.home)
         if full := full_disk(live.layout, live.master, live.spec.master):
             lost = f"{live.spec.master.name}: {full}"
             reason = f"storage: {lost}"

@@ -34,6 +34,7 @@ from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
 from boardcluster.units import format_bytes
 from boardcluster.waiting import wait_until
+from boardcluster.workloads.inputs import INPUT_FOLDER
 
 __all__ = [
     "ATTEMPT_VARIABLE",
@@ -102,8 +103,8 @@ class SubmissionOutcome:
     """YARN's words about a failure."""
     counters: dict[str, int]
     """The engine's own counters, summed over the submission's applications."""
-    phases_seconds: dict[str, float] = field(default_factory=dict)
-    """The engine's phases, where it gives them."""
+    dated_seconds: dict[str, float] = field(default_factory=dict)
+    """The engine's phases, where it gives them: differences of a node's wall clock."""
     started_seconds: float = field(default=0.0, compare=False)
     """The driver's monotonic clock just before the submission."""
     engine: EngineSpans = field(default_factory=EngineSpans, compare=False)
@@ -111,6 +112,11 @@ class SubmissionOutcome:
     lost_archive: bool = False
     """Whether later jobs do without a class-data archive, since a JVM of this one crashed with it.
     The failure then says nothing about the job."""
+
+    @property
+    def phases_seconds(self) -> dict[str, float]:
+        """The engine's phases that are known: a clock that was set back in one makes it unknown."""
+        return {name: took for name, took in self.dated_seconds.items() if took >= 0}
 
     @property
     def failure(self) -> str:
@@ -178,13 +184,17 @@ def _wait_until_killed(live: LiveCluster, tag: str) -> bool:
 
 
 def clear_leftovers(live: LiveCluster) -> None:
-    """Delete outputs and working folders of attempts that ended without cleaning up.
+    """Delete outputs, unfinished inputs and folders of attempts that ended without cleaning up.
 
     Call it only while holding the driver lock and before anything is submitted. Best effort: what
     stays costs space, not correctness, because every attempt has names of its own.
     """
     with contextlib.suppress(BoardclusterError):
-        WebHdfs(live.layout, live.master).delete(OUTPUT_FOLDER)
+        hdfs = WebHdfs(live.layout, live.master)
+        hdfs.delete(OUTPUT_FOLDER)
+        for entry in hdfs.list(INPUT_FOLDER):
+            if entry.name.endswith(".partial"):
+                hdfs.delete(f"{INPUT_FOLDER}/{entry.name}")
 
     nodes = {node.name: node for node in live.spec.nodes}
 
@@ -427,7 +437,7 @@ class Execution:
             final_status=bad.final_status if bad else "",
             diagnostics=self._words(bad, exit_status),
             counters=counters,
-            phases_seconds=phases,
+            dated_seconds=phases,
             engine=EngineSpans(parts=spans, tasks=tasks),
         )
 

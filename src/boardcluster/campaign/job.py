@@ -367,6 +367,6 @@ def _dated(outcome: SubmissionOutcome, node: str, stdout: Path) -> SubmissionOut
     spans = printed_spans(start_of(stdout))
     return replace(
         outcome,
-        phases_seconds={name: end - begin for name, (begin, end) in spans.items()},
+        dated_seconds={name: end - begin for name, (begin, end) in spans.items()},
         engine=replace(outcome.engine, parts={node: spans}),
     )

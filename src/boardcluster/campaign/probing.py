@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from boardcluster.errors import ClusterNotUpError, EmptySelectionError, UsageErr
 from boardcluster.probes.base import Probe
 from boardcluster.probes.registry import choose_probes
 from boardcluster.probes.run import Judge, LiveSite, ProbePlan, plan_probes, run_probes
-from boardcluster.probes.tagged_remote import PROBE_VARIABLE
+from boardcluster.probes.tagged_remote import PROBE_VARIABLE, PROBING_VARIABLE
 from boardcluster.records import NodeFacts, ProbeMode, ProbeRun, Verdict
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
@@ -104,6 +105,8 @@ def probe_nodes(
     ):
         if request.here:
             sites = [_here(home, facts)]
+            # Gigabytes, perhaps, of a driver that was killed; who holds the lock is alone here.
+            shutil.rmtree(sites[0].folder, ignore_errors=True)
         else:
             live = _attached(home, cache, follow)
             sites = _live_sites(live, request, facts=facts, open_meters=open_meters)
@@ -148,7 +151,10 @@ class _ProbeWatch:
     def __call__(self, probe: Probe, sites: Sequence[LiveSite], identity: str) -> Iterator[Judge]:
         targets = _targets(self.home, self.live, sites, identity)
         limiter = self.live.limiter if self.live is not None else None
-        with recording_of(targets, self.home, {PROBE_VARIABLE: identity}) as recorded:
+        mark = {PROBE_VARIABLE: identity}
+        if self.live is not None:  # by which agents of a killed driver are found and ended
+            mark[PROBING_VARIABLE] = self.live.state.identity
+        with recording_of(targets, self.home, mark) as recorded:
             recorded.settle()
 
             def judged(started_seconds: float, ended_seconds: float) -> Mapping[str, Any]:

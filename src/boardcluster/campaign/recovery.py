@@ -12,15 +12,19 @@ from typing import Protocol
 
 from boardcluster.campaign.heartbeat import away_now, lost_now
 from boardcluster.campaign.trial_jobs import variant_of
+from boardcluster.cluster.discovery import SKEW_MOST_SECONDS
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
+from boardcluster.remote.base import Remote
+from boardcluster.remote.node_clock import compare_clocks
 from boardcluster.services import lifecycle, operation
 from boardcluster.services.boards import current_daemons
 from boardcluster.services.disk_space import sick_disks
 from boardcluster.services.operation import LiveCluster
 from boardcluster.spec.variant import apply_variant
+from boardcluster.units import format_seconds
 from boardcluster.waiting import wait_until
 
 __all__ = ["TRIES_MOST", "Recovery", "RestartableCluster", "absent_nodes", "cause_of"]
@@ -255,22 +259,26 @@ def absent_nodes(live: LiveCluster) -> dict[str, str]:
 
 
 def _silent_boards(home: Path, spec: ClusterSpec) -> dict[str, str]:
-    """Say which boards of a cluster that is not up do not answer; other nodes are made by a start.
+    """Say which boards of a cluster that is not up are away; other nodes are made by a start.
 
-    Their disks are looked at when they start.
+    A board whose clock is not set yet, as after a power cut without a network, is away: a start
+    would refuse it. Disks are looked at when they start.
     """
     if not spec.capabilities.provisioned:
         return {}
     nodes = operation.nodes_of(home, spec.kind)
     state = nodes.new_state(spec, identity="")
     rows = {node.name: node for node in state.nodes}
-    _, silent = each_node(
-        rows,
-        lambda name: nodes.admin_of(rows[name], state).run(
-            ["true"], timeout_seconds=_ANSWER_SECONDS
-        ),
-    )
+    _, silent = each_node(rows, lambda name: _require_board(nodes.admin_of(rows[name], state)))
     return {name: _first_line(error) for name, error in silent.items()}
+
+
+def _require_board(board: Remote) -> None:
+    board.run(["true"], timeout_seconds=_ANSWER_SECONDS)
+    clock = compare_clocks(board)
+    if abs(clock.wall_offset_seconds) - clock.error_seconds > SKEW_MOST_SECONDS:
+        apart = format_seconds(abs(clock.wall_offset_seconds))
+        raise RemoteError(f"its clock is {apart} away from this machine's")
 
 
 def _not_whole(live: LiveCluster) -> str:

@@ -254,7 +254,7 @@ def end_marked(request: dict[str, Any]) -> dict[str, int]:
 def of_user(request: dict[str, Any]) -> list[list[int]]:
     """Answer [pid, start ticks] of every process of a ``user``, except this one.
 
-    None if there is no such user.
+    None of them if there is no such user.
     """
     import pwd
 

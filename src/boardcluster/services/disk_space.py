@@ -21,6 +21,7 @@ __all__ = [
     "full_disk",
     "fullest_disk",
     "require_disk_space",
+    "require_space_of_driver",
     "sick_disks",
     "used_percent",
 ]
@@ -67,6 +68,15 @@ def require_disk_space(home: Path) -> None:
         f"{format_bytes(wanted_bytes)}",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a larger disk with --home",
     )
+
+
+def require_space_of_driver(home: Path) -> None:
+    """Refuse to go on where results no longer fit; nodes have disks of their own.
+
+    Raises:
+        CapacityError: with the arithmetic.
+    """
+    require_space(home, need_bytes=_NEED_BYTES, purpose="keeping results")
 
 
 def sick_disks(

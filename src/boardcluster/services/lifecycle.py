@@ -180,14 +180,19 @@ def _check_ports(remotes: Mapping[str, Remote], rows: list[tuple[DaemonKind, Nod
             )
 
 
+_LIST_FOLDER = 'mkdir -p "$1" && ls "$1"'
+"""Fails where the folder cannot be read, which must not be taken for an empty one."""
+
+
 def _format_once(layout: Layout, remote: Remote) -> None:
     """Create an empty HDFS unless the master already has one."""
     master = layout.spec.master
-    version = layout.data(master, "namenode", "current", "VERSION")
-    if remote.run(["test", "-f", version], check=False).returncode == 0:
+    current = layout.data(master, "namenode", "current")
+    held = remote.run(["sh", "-c", _LIST_FOLDER, "sh", current]).text.split()
+    if any(name.startswith("fsimage_") for name in held):
         return
     # A format that was killed half-way leaves folders which Hadoop would refuse to format again;
-    # without VERSION they hold no file system.
+    # it writes an image last, so without one they hold no file system.
     remote.run(["rm", "-rf", layout.data(master, "namenode")])
     try:
         remote.run(

@@ -549,8 +549,6 @@ def _still_running(
         down(home)
         return None
     live = _attached(home, left, cache=cache, progress=progress)
-    if live.limiter is not None:
-        live.limiter.set()  # a driver that was killed while it prepared left them lifted
     if live.spec.capabilities.provisioned:
         # A firewall that somebody switched off must not stay off because the daemons still run.
         ready = make_ready(home, read_spec(path), live.layout, deep=deep, progress=progress)
@@ -559,6 +557,8 @@ def _still_running(
     again = "run `boardcluster status`; `boardcluster down` and `up` restart it"
     if dead := dead_daemons(live):
         raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
+    if live.limiter is not None:
+        live.limiter.set()  # a driver that was killed while it prepared left them lifted
     health = lifecycle.health(live.layout, live.master)
     if leave and health.safe_mode and health.live_datanodes == len(live.spec.workers):
         _leave_safe_mode(live, progress)

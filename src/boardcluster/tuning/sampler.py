@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from boardcluster.errors import UsageError
+from boardcluster.errors import UsageError, extra_hint
 from boardcluster.tuning.space import Dimension, Level, Params
 
 __all__ = ["Tried", "propose", "require_optuna"]
@@ -44,7 +44,7 @@ def require_optuna() -> Any:
     except ImportError as error:
         raise UsageError(
             "tune needs Optuna, which is not installed",
-            hint="install the extra: pip install 'boardcluster[tune]'",
+            hint=extra_hint("tune"),
         ) from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

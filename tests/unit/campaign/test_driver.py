@@ -239,6 +239,21 @@ def test_a_full_disk_of_the_driver_stops_before_an_attempt_begins(
     assert len(stage.began) == 2
 
 
+def test_a_driver_of_boards_only_needs_room_for_results(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its disk may be 95 % full: no node of YARN uses it."""
+    looked: list[Path] = []
+    boards = replace(stage.live.layout, spec=replace(stage.live.spec, kind="boards"))
+    stage.live = replace(stage.live, layout=boards)
+    monkeypatch.setattr(module, "require_disk_space", lambda _: pytest.fail("not a node's disk"))
+    monkeypatch.setattr(module, "require_space_of_driver", looked.append)
+
+    stage.run(stage.trials[:1])
+
+    assert looked == [stage.live.home]
+
+
 def test_the_blas_that_a_workload_brings_is_in_the_fingerprint(stage: Stage) -> None:
     """Two runs of HPL with different libraries were one cell of 14.69 Gflop/s."""
     stage.workload.blas = "OpenBLAS 0.3.21, kernels for Haswell"

@@ -52,6 +52,11 @@ def outcome(status: int = 0, final: str = "SUCCEEDED", diagnostics: str = "") ->
     )
 
 
+def test_a_phase_in_which_a_clock_was_set_back_is_unknown() -> None:
+    found = replace(outcome(), dated_seconds={"map": -7190.0, "commit": 0.0, "start": 2.5})
+    assert found.phases_seconds == {"commit": 0.0, "start": 2.5}
+
+
 @pytest.mark.parametrize("final", ["SUCCEEDED", ""])
 def test_no_failure(final: str) -> None:
     assert outcome(0, final, "anything").failure == ""
@@ -237,7 +242,7 @@ def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: World, fo
         final_status="SUCCEEDED",
         diagnostics="",
         counters={"TaskCounter/SPILLED_RECORDS": 12},
-        phases_seconds=PHASES,
+        dated_seconds=PHASES,
     )
     (submission,) = world.submissions
     assert submission["argv"] == ["job", "--password", "hunter2"]
@@ -878,10 +883,15 @@ def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: A
     node.files |= {"/nodes/worker1/tmp/telemetry-1.txt": b"", "/nodes/worker1/tmp/other": b""}
     node.files |= {"/nodes/worker1/root-trial-1/audit/out": b""}  # there is no other way to root
 
+    # The first is of TeraGen, the second of WebHDFS.
+    halves = ["tera-1000-r2-crc32c-b128m.partial", "0ab1-r2-crc32c-b16m.partial.partial"]
+    world.inputs = ["tera-1000-r2-crc32c-b16m", *halves]
+
     clear_leftovers(live)
 
     assert list(node.files) == ["/nodes/worker1/tmp/other"]
-    assert world.deleted == ["/boardcluster/output"]
+    unfinished = [f"/boardcluster/input/{name}" for name in halves]
+    assert world.deleted == ["/boardcluster/output", *unfinished]
     removed = {(row[1], row[2]) for row in world.happened if row[0] == "rm"}
     assert removed == {(name, f"/nodes/{name}/scratch") for name in live.remotes}
 

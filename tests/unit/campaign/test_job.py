@@ -35,6 +35,7 @@ def case_on(engine: Engine) -> JobSpec:
         parameters={},
         workers=4,
         worker_memory_bytes=2 << 30,
+        smallest_memory_bytes=2 << 30,
         worker_cores=4,
     )
 

@@ -230,6 +230,16 @@ def test_inputs_are_shared_only_if_they_are_the_same(
     assert look(make_spec(), trial_of(), trial_of(**change)).space_bytes == once + more
 
 
+def test_rows_in_another_number_of_files_are_an_input_of_their_own(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    spec, plain = make_spec(engines=pair_ids()[0]), trial_of("sort")
+    once = look(spec, plain).space_bytes
+    chosen = trial_of("sort", settings={"mapreduce.job.maps": "7"})
+
+    assert look(spec, plain, chosen).space_bytes == once + 2000
+
+
 def test_what_does_not_fit_is_a_problem_with_the_arithmetic(
     workloads: Workloads, make_spec: MakeSpec
 ) -> None:

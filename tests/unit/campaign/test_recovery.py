@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.builders import make_trial
+from tests.builders import make_cluster, make_live_node, make_state, make_trial
 from tests.unit.campaign.world import World
 
 from boardcluster.campaign import recovery as module
-from boardcluster.campaign.recovery import TRIES_MOST, Recovery, absent_nodes
+from boardcluster.campaign.recovery import TRIES_MOST, Recovery, _silent_boards, absent_nodes
+from boardcluster.cluster.state import LiveNode, LiveState
 from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
-from boardcluster.records import OnLoss, Policy, Trial
+from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
+from boardcluster.remote.node_clock import ClockReading
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 
@@ -230,3 +233,30 @@ def test_a_cluster_that_did_not_come_up_is_not_waited_for(desk: Desk, on_loss: O
     assert not desk.recovery(on_loss).is_up
     assert desk.recovery(on_loss).after(trial_of(), "does not start", tries=1) == ""
     assert desk.cluster.asked == ["look"]
+
+
+def test_a_board_without_its_time_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut it answers before NTP does; a start would refuse its clock."""
+    apart = {"master": 0.0, "worker1": -7200.0, "worker2": 1.2}
+
+    class Nodes:
+        def new_state(self, spec: ClusterSpec, identity: str) -> LiveState:
+            return make_state(*(make_live_node(node.name) for node in spec.nodes))
+
+        def admin_of(self, node: LiveNode, state: LiveState) -> Any:
+            return SimpleNamespace(name=node.name, run=lambda *_, **__: None)
+
+    def clock(remote: Any) -> ClockReading:
+        return ClockReading(
+            monotonic_offset_seconds=0.0,
+            wall_offset_seconds=apart[remote.name],
+            error_seconds=0.3,
+            boot_id="1",
+            free_bytes=1,
+        )
+
+    monkeypatch.setattr(operation, "nodes_of", lambda *_: Nodes())
+    monkeypatch.setattr(module, "compare_clocks", clock)
+    assert _silent_boards(tmp_path, make_cluster(workers=2, kind="boards")) == {
+        "worker1": "its clock is 2 h 00 min 00 s away from this machine's"
+    }

@@ -65,6 +65,7 @@ def test_a_trial_of_one_workload_is_one_job_of_its_name(
         parameters={"pattern": "4"},
         workers=4,
         worker_memory_bytes=2 << 30,
+        smallest_memory_bytes=2 << 30,
         worker_cores=4,
         block_bytes=16 << 20,
     )
@@ -173,9 +174,47 @@ def test_the_smallest_worker_is_the_one_with_the_least_beside_its_daemons(
     nodes = (replace(spec.nodes[0], memory_bytes=16 << 30), spec.nodes[1])
     (alone,) = jobs_of(trial_of("grep"), replace(spec, nodes=nodes), profile)
 
-    assert both.spec.worker_roles == {Role.MASTER, Role.WORKER}
-    assert alone.spec.worker_roles == {Role.WORKER}
-    assert alone.spec.worker_memory_bytes == 4 << 30
+    assert both.spec.smallest_roles == {Role.MASTER, Role.WORKER}
+    assert alone.spec.smallest_roles == {Role.WORKER}
+    assert alone.spec.smallest_memory_bytes == 4 << 30
+
+
+def test_the_memory_of_the_smallest_worker_is_its_own(
+    workloads: Workloads, make_spec: Callable[..., ClusterSpec]
+) -> None:
+    """The master of 4 GiB has 2208 MiB beside its daemons, the worker of 3 GiB has 2560."""
+    spec = make_spec(workers=2, memory_mib=3072, master_memory_mib=4096, combined=True)
+
+    (job,) = jobs_of(trial_of("grep"), spec, build_profile("default", spec))
+
+    assert job.spec.smallest_roles == {Role.MASTER, Role.WORKER}
+    assert (job.spec.smallest_memory_bytes, job.spec.worker_memory_bytes) == (4 << 30, 3 << 30)
+
+
+@pytest.mark.parametrize(
+    ("profile", "settings", "maps"),
+    [
+        ("default", {}, 8),  # as TeraGen: one for each of the cores
+        ("default", {"mapreduce.job.maps": "5"}, 5),
+        ("upstream", {}, 0),
+        ("upstream", {"mapreduce.job.maps": "5"}, 5),
+        ("paper-2021", {}, 48),
+    ],
+)
+def test_rows_are_generated_by_as_many_maps_whichever_engine_reads_them(
+    profile: str,
+    settings: dict[str, str],
+    maps: int,
+    workloads: Workloads,
+    make_spec: Callable[..., ClusterSpec],
+) -> None:
+    plain = make_spec(workers=2, memory_mib=8192, engines="hadoop-3.4.2-spark-4.1.4")
+    spec = replace(plain, kind="boards", settings=settings)
+    built = build_profile(profile, spec)
+    for engine in (Engine.MAPREDUCE, Engine.SPARK):
+        trial = trial_of("sort+grep", engine=engine, size_bytes=4 * 10**9)
+        rows, text = jobs_of(trial, spec, built)
+        assert (rows.spec.input_maps, text.spec.input_maps) == (maps, 0)
 
 
 def test_an_engine_that_a_job_does_not_run_on_is_refused(

@@ -183,6 +183,7 @@ class World:
         yarn_answers: whether the ResourceManager does.
         deleted: paths that HDFS was asked to delete.
         refused_deletes: how many of the next deletions HDFS refuses.
+        inputs: names in the folder of inputs.
         killed: applications killed; they have ended from then on.
         unhealthy: nodes that YARN gave up.
         disks: size and available bytes of a node's disk, where it is not nearly empty.
@@ -213,6 +214,7 @@ class World:
         self.yarn_answers = True
         self.deleted: list[str] = []
         self.refused_deletes = 0
+        self.inputs: list[str] = []
         self.killed: list[str] = []
         self.pids: dict[int, tuple[str, str]] = {}
         self.unhealthy: list[dict[str, str]] = []
@@ -382,6 +384,11 @@ class World:
                 words = json.dumps({"RemoteException": {"message": "in safe mode"}})
                 return {"status": 403, "body": words, "location": None}
             return ok({"boolean": True})
+        if operation == "LISTSTATUS":
+            assert path == "/boardcluster/input"
+            row = {"type": "DIRECTORY", "length": 0}
+            rows = [{"pathSuffix": name, **row} for name in self.inputs]
+            return ok({"FileStatuses": {"FileStatus": rows}})
         assert operation == "GETCONTENTSUMMARY"
         return ok({"ContentSummary": {"length": 4321}})
 

@@ -33,6 +33,7 @@ from boardcluster.errors import (
     UsageError,
 )
 from boardcluster.probes.base import NodeTool, Probe, Site
+from boardcluster.probes.tagged_remote import PROBE_VARIABLE, PROBING_VARIABLE
 from boardcluster.records import ClusterSpec, MeterSpec, ProbeFigure, ProbeMode
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
@@ -69,6 +70,7 @@ class Bench:
         self.home = home
         self.probes: list[Probe] = [make_probe("one"), make_probe("two")]
         self.live: LiveCluster | None = None
+        self.marks: list[dict[str, str]] = []
 
     def __call__(self, *words: str) -> Ran:
         return CliRunner().invoke(
@@ -101,7 +103,7 @@ class Bench:
 
 
 @contextlib.contextmanager
-def sampled(targets: Mapping[str, Target], *_: object) -> Iterator[Any]:
+def sampled(targets: Mapping[str, Target]) -> Iterator[Any]:
     """What real agents would have seen of idle nodes; they are in campaign/test_probing.py."""
     rows = [make_samples(name, seconds=np.arange(-3.0, 60.0)) for name in targets]
     yield SimpleNamespace(
@@ -117,7 +119,12 @@ def sampled(targets: Mapping[str, Target], *_: object) -> Iterator[Any]:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(tmp_path / "home")
-    monkeypatch.setattr(probing, "recording_of", sampled)
+
+    def recording_of(targets: Mapping[str, Target], _: Path, mark: dict[str, str]) -> Any:
+        bench.marks.append(mark)
+        return sampled(targets)
+
+    monkeypatch.setattr(probing, "recording_of", recording_of)
     monkeypatch.setattr(probing, "choose_probes", bench.choose)
     monkeypatch.setattr(command, "choose_probes", bench.choose)
     monkeypatch.setattr(show_probes, "all_probes", lambda: tuple(bench.probes))
@@ -178,6 +185,24 @@ def test_this_machine_is_probed_without_a_cluster(bench: Bench) -> None:
         (run,) = store.probe_runs()
     assert (run.node, run.cluster, run.emulated, run.figures) == (HERE, "", False, (FIGURE,))
     assert run.hardware.startswith(f"{HERE}: ")
+
+
+def test_what_a_killed_probe_of_this_machine_left_is_deleted(bench: Bench) -> None:
+    left = bench.home / "scratch" / "fio-1" / "big"
+    left.parent.mkdir(parents=True)
+    left.write_text("512 MiB")
+    bench("--here")
+    assert not left.exists()
+    assert [set(mark) for mark in bench.marks] == [{PROBE_VARIABLE}] * 2
+
+
+def test_agents_of_a_cluster_carry_the_mark_by_which_a_killed_probe_is_ended(
+    emulated: Bench,
+) -> None:
+    emulated()
+    assert emulated.live is not None
+    own = emulated.live.state.identity
+    assert {mark[PROBING_VARIABLE] for mark in emulated.marks} == {own}
 
 
 def test_points_of_curves_are_counted_and_not_listed(bench: Bench) -> None:

@@ -285,11 +285,13 @@ class Kernel:
 
     def __call__(self, argv: list[str], **_: Any) -> Completed:
         self.calls.append(list(argv))
-        if self.refuses and self.refuses in argv:
+        if self.refuses and self.refuses in argv and argv != ROUTES:
             raise RemoteError("command failed with status 2: ip rule\nOperation not supported")
         text = ""
         if argv == ["ip", "-j", "rule", "show"]:
             text = json.dumps(self.rules)
+        elif argv == ROUTES:
+            text = "[]"
         elif "qdisc" in argv:
             text = json.dumps([{"kind": "tbf", "options": {"rate": 125_000_000}}])
         return Completed(
@@ -315,6 +317,7 @@ def allow(user: str) -> list[str]:
 
 
 LINK = f"bc{IDENTITY[:8]}"
+ROUTES = ["ip", "-j", "-4", "route", "show", "table", "main"]
 SHOW = ["ip", "-j", "rule", "show"]
 BOUND = [
     *("ip", "rule", "add", "pref", "5081", "oif", LINK, "to", "198.18.7.0/24"),
@@ -422,7 +425,7 @@ def test_the_rules_stand_before_the_link_and_only_with_one(
     emulated._connect(spec, replace(rooted, own_user=True, host_link=""), switch, anchors)
 
     outside = [call for call in guarded.calls if call[0] == "ip"]
-    assert outside == [SHOW, allow("0"), BOUND, DENY, *HOST_LINK]
+    assert outside == [ROUTES, SHOW, allow("0"), BOUND, DENY, *HOST_LINK]
     # Only what follows, inside the switch, joins the other end to the bridge.
     assert guarded.calls[: len(outside)] == outside
     assert [call for call in alone.calls if call[0] == "ip"] == []
@@ -500,6 +503,26 @@ def test_only_this_clusters_rules_are_removed_each_of_them(
     emulated._unguard(rooted)
 
     assert kernel.calls == [SHOW, *(remove(which) for which in (5080, 5080, 5081, 5082))]
+
+
+def test_rules_that_guard_another_cluster_in_the_same_subnet_stay(
+    rooted: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This one was dead when the other came up, so nothing told them apart."""
+    kernel = Kernel(
+        rules=[
+            rule(5080, "198.18.7.0", iif="lo", uid_start=0, uid_end=0, table="main"),
+            rule(5081, "198.18.7.0", oif="bcother", table="5081"),
+            rule(5082, "198.18.7.0", action="prohibit"),
+        ]
+    )
+    monkeypatch.setattr(emulated, "run_program", kernel)
+    monkeypatch.setattr(emulated, "_LINKS", tmp_path)
+    (tmp_path / "bcother").mkdir()
+
+    emulated._unguard(rooted)
+
+    assert kernel.calls == [SHOW]
 
 
 def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(

@@ -444,6 +444,14 @@ def test_a_disk_that_yarn_calls_full(machine: FakeMachine, facts: Facts) -> None
     assert fault.fix.startswith("free 7 GB there")
 
 
+def test_the_disk_of_a_driver_of_boards_may_be_as_full_as_no_node_may(
+    machine: FakeMachine, facts: Facts, spec: ClusterSpec
+) -> None:
+    machine.disks[facts.home] = _disk(facts.home, total=1000, available=80)
+    of_boards = replace(facts, spec=replace(spec, kind="boards"))
+    assert _only(look("disk", of_boards)).ok
+
+
 def test_a_disk_that_is_nearly_full(machine: FakeMachine, facts: Facts) -> None:
     machine.disks[facts.home] = _disk(facts.home, total=100, available=11)
     fault = _fault(look("disk", facts), Severity.WARNING)

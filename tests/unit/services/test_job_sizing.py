@@ -7,7 +7,13 @@ import pytest
 
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec, Engine, TwinSpec
-from boardcluster.services.job_sizing import SIZED, JobSizing, real_cores, size_job
+from boardcluster.services.job_sizing import (
+    SIZED,
+    JobSizing,
+    generating_maps,
+    real_cores,
+    size_job,
+)
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, with_settings
 
@@ -75,6 +81,26 @@ def test_a_job_that_only_makes_data_starts_a_map_for_each_core(
     assert job is not None
     assert job.properties["mapred-site"]["mapreduce.job.maps"] == str(maps)
     assert job.brief == (size_bytes / maps < 1 * GB)
+    assert generating_maps(emulated, profile, size_bytes=size_bytes) == maps
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "maps"), [(8 * MB, 1), (256 * MB, 16), (1 * GB, 15), (4 * GB, 16), (17 * GB, 32)]
+)
+def test_an_input_is_generated_by_as_many_maps_as_cores_or_blocks(
+    boards: ClusterSpec, size_bytes: int, maps: int
+) -> None:
+    assert generating_maps(boards, build_profile("default", boards), size_bytes=size_bytes) == maps
+
+
+def test_how_many_maps_generate_an_input_is_left_to_what_sets_it(boards: ClusterSpec) -> None:
+    def maps(profile: str, **settings: str) -> int:
+        built = with_settings(build_profile(profile, boards), settings, boards)
+        return generating_maps(boards, built, size_bytes=4 * GB)
+
+    chosen = {"mapreduce.job.maps": "7"}
+    assert (maps("default", **chosen), maps("upstream", **chosen)) == (7, 7)
+    assert (maps("paper-2021"), maps("upstream")) == (48, 0)
 
 
 def _mapreduce(

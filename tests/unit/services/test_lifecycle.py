@@ -27,7 +27,8 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.provision.manager import DaemonCommand, PlainProcesses
 
-VERSION_FILE = "/nodes/master/data/namenode/current/VERSION"
+LIST = ("sh", "-c", 'mkdir -p "$1" && ls "$1"', "sh", "/nodes/master/data/namenode/current")
+FILE_SYSTEM = "VERSION\nfsimage_0000000000000000000\nseen_txid\n"
 
 
 @pytest.fixture
@@ -109,8 +110,7 @@ def test_each_form_has_its_own_storage_and_its_own_hdfs(
 
     tell_everything(other, remotes)
     master = remotes["master"]
-    version = "/nodes/master/data-2w/namenode/current/VERSION"
-    master.tell("test", "-f", version, returncode=1)
+    master.tell(*LIST[:-1], "/nodes/master/data-2w/namenode/current")
     master.tell("rm", "-rf", "/nodes/master/data-2w/namenode")
     master.tell(*namenode_format_command(other))
     start(other, remotes)
@@ -119,13 +119,13 @@ def test_each_form_has_its_own_storage_and_its_own_hdfs(
 
 
 def tell_everything(
-    layout: Layout, remotes: dict[str, FakeRemote], *, formatted: bool = True
+    layout: Layout, remotes: dict[str, FakeRemote], *, held: str | None = FILE_SYSTEM
 ) -> None:
     for remote in remotes.values():
         remote.tell_node_agent("listening", [])
     for kind, node in daemons_of(layout.spec):
         remotes[node.name].tell(*command_of(layout, node, kind))
-    remotes["master"].tell("test", "-f", VERSION_FILE, returncode=0 if formatted else 1)
+    remotes["master"].tell(*LIST, stdout=held or "", returncode=0 if held is not None else 2)
 
 
 def test_start_starts_every_daemon_and_tells_of_each_at_once(
@@ -247,10 +247,12 @@ def test_start_asks_for_exactly_the_ports_of_each_node(
     assert sorted(request["ports"]) == [8040, 8041, 8042, 9864, 9866, 9867, 13562]
 
 
-def test_start_formats_an_empty_master_before_the_namenode(
-    layout: Layout, remotes: dict[str, FakeRemote]
+@pytest.mark.parametrize("left", ["", "VERSION\nfsimage.ckpt_0000000000000000000\n"])
+def test_start_formats_a_master_without_a_file_system_before_the_namenode(
+    layout: Layout, remotes: dict[str, FakeRemote], left: str
 ) -> None:
-    tell_everything(layout, remotes, formatted=False)
+    """Hadoop writes VERSION first and the image last: a format may have been killed between."""
+    tell_everything(layout, remotes, held=left)
     master = remotes["master"]
     master.tell("rm", "-rf", "/nodes/master/data/namenode")
     master.tell(*namenode_format_command(layout))
@@ -270,8 +272,19 @@ def test_start_formats_an_empty_master_before_the_namenode(
     ]
 
 
+def test_a_master_whose_disk_cannot_be_read_is_not_formatted(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    tell_everything(layout, remotes, held=None)
+
+    with pytest.raises(RemoteError):
+        start(layout, remotes)
+
+    assert not any(call[0] == "rm" for call in remotes["master"].calls)
+
+
 def test_a_failed_format_is_a_daemon_error(layout: Layout, remotes: dict[str, FakeRemote]) -> None:
-    tell_everything(layout, remotes, formatted=False)
+    tell_everything(layout, remotes, held="")
     remotes["master"].tell("rm", "-rf", "/nodes/master/data/namenode")
     remotes["master"].tell(*namenode_format_command(layout), returncode=1)
     told: list[Daemon] = []

@@ -23,6 +23,9 @@ MISSING = {
     }
 }
 
+CREATE_FLAGS = "CREATE,OVERWRITE,IGNORE_CLIENT_LOCALITY"
+"""With them the DataNode that takes a file does not keep the first replica of every block."""
+
 
 class Master(TemporaryFilesRemote):
     """A node with files of its own.
@@ -166,7 +169,7 @@ def test_rename_that_did_not_happen_is_an_error(hdfs: Hdfs) -> None:
 
 def test_put_shows_a_file_under_its_name_only_when_it_is_whole(hdfs: Hdfs, tmp_path: Path) -> None:
     hdfs.answer(
-        307, location="http://worker2:9864/webhdfs/v1/in/x.partial?op=CREATE&overwrite=true"
+        307, location="http://worker2:9864/webhdfs/v1/in/x.partial?op=CREATE&createflag=CREATE"
     )
     hdfs.answer(201)
     hdfs.answer(200, {"boolean": True})
@@ -177,7 +180,7 @@ def test_put_shows_a_file_under_its_name_only_when_it_is_whole(hdfs: Hdfs, tmp_p
     create, store, rename = hdfs.asked
     assert create[1:] == (
         "master:9870/webhdfs/v1/in/x.partial",
-        {"op": "CREATE", "user.name": "root", "overwrite": "true"},
+        {"op": "CREATE", "user.name": "root", "createflag": CREATE_FLAGS},
     )
     assert hdfs.item(0)["source"] is None  # no data to the NameNode
     assert store[1] == "worker2:9864/webhdfs/v1/in/x.partial"
@@ -200,7 +203,7 @@ def test_put_with_its_own_number_of_copies(copies: int, hdfs: Hdfs, tmp_path: Pa
     assert hdfs.asked[0][2] == {
         "op": "CREATE",
         "user.name": "root",
-        "overwrite": "true",
+        "createflag": CREATE_FLAGS,
         "replication": str(copies),
     }
 

@@ -101,6 +101,8 @@ def remove_group(folder: Path) -> None:
     """
 
     def refusal() -> OSError | None:
+        if not folder.exists():  # of a tree that is read-only the kernel would say that alone
+            return None
         try:
             folder.rmdir()
         except FileNotFoundError:

@@ -22,7 +22,7 @@ from boardcluster.errors import HostError, RemoteError
 from boardcluster.remote.gate import run_program
 from boardcluster.twin.plan import IDLE_HEADROOM, Host
 
-__all__ = ["events_of", "look_at_host", "with_own_disks"]
+__all__ = ["check_sysbench", "events_of", "look_at_host", "with_own_disks"]
 
 _PRIME_LIMIT = 2000  # as in the papers
 _SECONDS = 3
@@ -45,6 +45,19 @@ def events_of(output: str) -> int:
     return int(found.group(1))
 
 
+def check_sysbench() -> None:
+    """Check that the program is there which measures this machine's speed.
+
+    Raises:
+        HostError: it is missing.
+    """
+    if shutil.which("sysbench") is None:
+        raise HostError(
+            "the program sysbench is missing: without it this machine's speed cannot be measured",
+            hint="install it: sudo apt install sysbench",
+        )
+
+
 def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> Host:
     """Measure this machine, in a control group of its own that is gone afterwards.
 
@@ -53,11 +66,7 @@ def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> H
     Raises:
         HostError: sysbench is missing or fails, or there are no control groups.
     """
-    if shutil.which("sysbench") is None:
-        raise HostError(
-            "the program sysbench is missing: without it this machine's speed cannot be measured",
-            hint="install it: sudo apt install sysbench",
-        )
+    check_sysbench()
     cores = available_cores()
     share = 1 - IDLE_HEADROOM
     groups = find_cgroups(identity)

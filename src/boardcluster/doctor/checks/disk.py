@@ -1,8 +1,8 @@
 """The disks of home and cache have free space and can be written.
 
 - A folder cannot be written. Fix: `sudo chown`, or another folder.
-- Home's disk is more than 90 % full (error), or less than 2 GB away from it (warning). Fix: free as
-  much as is named.
+- Home's disk is more than 90 % full (error), or less than 2 GB away from it (warning), where nodes
+  are on this machine. Fix: free as much as is named.
 - Less than 1.4 GB is left for engines that are not installed yet. Fix: free as much as is named, or
   use `--cache`.
 """
@@ -30,7 +30,7 @@ def _look(facts: Facts) -> Faults:
     faults = [
         *_not_writable(facts.home, home, option="--home"),
         *_not_writable(facts.cache, cache, option="--cache"),
-        *_nearly_full(facts.home, home),
+        *(_nearly_full(facts.home, home) if facts.declared.capabilities.on_this_machine else ()),
         *_too_small_for_engines(facts, cache),
     ]
     yield from faults

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import csv
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ class _CsvMeter(Meter):
         self._path, self._form = path, form
 
     def read(self) -> Reading:
-        last = collections.deque(self._rows(), maxlen=2)
+        last = collections.deque(self._rows(time.time() - _AROUND_SECONDS), maxlen=2)
         if not last:
             raise MeterError(f"{self._path} holds no readings yet")
         wall_seconds, value = last[-1]
@@ -102,7 +103,8 @@ class _CsvMeter(Meter):
     def between(self, started_seconds: float, ended_seconds: float) -> tuple[Reading, ...]:
         # The wall clock must not have been set in between.
         least, most = started_seconds - _AROUND_SECONDS, ended_seconds + _AROUND_SECONDS
-        readings = (self._reading(*row) for row in self._rows())
+        ahead = time.time() - time.monotonic()
+        readings = (self._reading(*row) for row in self._rows(least + ahead, most + ahead))
         return tuple(row for row in readings if least <= row.seconds <= most)
 
     def _reading(self, wall_seconds: float, value: float) -> Reading:
@@ -112,14 +114,21 @@ class _CsvMeter(Meter):
         counted = value * _JOULES_PER_UNIT[self._form.unit]
         return Reading(seconds=seconds, watts=None, energy_joules=counted)
 
-    def _rows(self) -> Iterator[tuple[float, float]]:
+    def _rows(self, least: float, most: float = math.inf) -> Iterator[tuple[float, float]]:
         """Yield time and value of each line; a last line that is still being written is left out.
+
+        What is wrong outside the time that matters, such as hours before a run, is left out, too.
+
+        Args:
+            least: begin of that time, in seconds since 1970.
+            most: its end.
 
         Raises:
             MeterError: no such file or column, a cell that is no time or number, or time going
                 backwards.
         """
-        form, before = self._form, float("-inf")
+        form, before = self._form, -math.inf
+        wrong: MeterError | None = None
         try:
             if self._path.stat().st_size > _LARGEST_BYTES:
                 raise MeterError(f"{self._path} is larger than 1 GiB", hint="start a new file")
@@ -139,14 +148,19 @@ class _CsvMeter(Meter):
                         seconds = form.wall_seconds((row[form.time_column] or "").strip())
                         value = form.number((row[form.value_column] or "").strip())
                     except (ValueError, OverflowError, TypeError) as error:
-                        raise MeterError(f"{place}: no valid time and number: {error}") from error
+                        wrong = wrong or MeterError(f"{place}: no valid time and number: {error}")
+                        continue
                     if seconds < before:
-                        raise MeterError(
+                        wrong = wrong or MeterError(
                             f"{place}: the time goes backwards by {before - seconds:.0f} s",
                             hint="let the logger write UTC or Unix time",
                         )
-                    before = seconds
+                    if wrong and min(before, seconds) <= most and max(before, seconds) >= least:
+                        raise wrong
+                    wrong, before = None, seconds
                     yield seconds, value
+                if wrong and before <= most:
+                    raise wrong
         except OSError as error:
             raise MeterError(f"{self._path}: cannot be read: {error.strerror}") from error
         except csv.Error as error:

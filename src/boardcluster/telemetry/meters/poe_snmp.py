@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from boardcluster.errors import HostError, MeterError, SpecError
+from boardcluster.errors import HostError, MeterError, SpecError, extra_hint
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
@@ -39,7 +39,7 @@ def _library() -> tuple[Any, Any]:
     except ImportError as error:
         raise HostError(
             "reading a switch by SNMP requires the Python package gufo-snmp",
-            hint="install boardcluster with its extra: pip install 'boardcluster[meters]'",
+            hint=extra_hint("meters"),
         ) from error
 
 

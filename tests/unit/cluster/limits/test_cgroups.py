@@ -266,6 +266,19 @@ def test_removing_takes_away_the_clusters_groups_only(first: dict[str, Path]) ->
     assert (first["cpu"] / "boardcluster-ffffffff" / "worker1").is_dir()
 
 
+def test_a_group_that_is_not_there_is_removed_also_from_a_tree_that_is_read_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container: the kernel refuses before it looks whether there is such a folder."""
+
+    def refuse(_: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "rmdir", refuse)
+    monkeypatch.setattr(group_files, "_REMOVED_WITHIN_SECONDS", 0.0)
+    group_files.remove_group(tmp_path / "boardcluster-01234567")
+
+
 def test_a_group_that_is_still_in_use_is_named(
     first: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

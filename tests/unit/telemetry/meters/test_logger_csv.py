@@ -104,6 +104,23 @@ def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, text: str, wo
         between(path)
 
 
+@pytest.mark.parametrize(
+    "early",
+    [f"{iso(-7200)},n/a\n{iso(-7199)},1\n", f"{iso(-7200)},1\n{iso(-7300)},1\n{iso(-7199)},1\n"],
+    ids=["number", "backwards"],
+)
+def test_what_was_wrong_hours_before_a_run_does_not_cost_its_energy(
+    tmp_path: Path, early: str
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(f"time,watts\n{early}{iso(-5)},7\n")
+    assert [row.watts for row in between(path)] == [7]
+    assert opened("logger-csv", path=str(path)).read().watts == 7
+    path.write_text(f"time,watts\n{early}{iso(-5)},7\n{iso(-4)},\n")
+    with pytest.raises(MeterError, match="no valid time and number"):
+        between(path)
+
+
 def test_a_file_that_is_not_there_or_empty_is_said(tmp_path: Path) -> None:
     with pytest.raises(MeterError, match="No such file"):
         between(tmp_path / "none.csv")

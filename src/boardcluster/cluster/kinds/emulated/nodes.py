@@ -32,6 +32,7 @@ from boardcluster.cluster.kinds.emulated.service_user import (
 )
 from boardcluster.cluster.limits.cgroups import find_cgroups
 from boardcluster.cluster.limits.disks import attach_disk, check_tools, device_of, make_folder
+from boardcluster.cluster.limits.host import check_sysbench
 from boardcluster.cluster.limits.limiter import (
     Limiter,
     Port,
@@ -62,6 +63,7 @@ _BOUND_PREFERENCE = 5081
 _DENY_PREFERENCE = 5082
 _BOUND_TABLE = "5081"
 _LASTING = ("protocol", "kernel")  # systemd-networkd removes all other rules that are not its own
+_LINKS = Path("/sys/class/net")
 _IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
 """A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits.
 
@@ -87,7 +89,7 @@ def check_host(spec: ClusterSpec) -> None:
             hint=_namespace_hint(),
         )
     if os.geteuid() == 0:
-        _check_subnet(spec)
+        _check_subnet(spec.network.subnet)
     if spec.twin is not None:
         _check_limits()
 
@@ -106,6 +108,7 @@ def _check_limits() -> None:
         )
     find_cgroups("")
     check_tools()
+    check_sysbench()
 
 
 def _namespace_hint() -> str:
@@ -117,11 +120,11 @@ def _namespace_hint() -> str:
         )
     if os.geteuid() != 0:
         return f"allow user namespaces (sysctl user.max_user_namespaces), run as root, {_LOCAL}"
-    return f"run on the host, give the container the capability CAP_SYS_ADMIN, {_LOCAL}"
+    return f"run on the host, give the container CAP_SYS_ADMIN and CAP_NET_ADMIN, {_LOCAL}"
 
 
-def _check_subnet(spec: ClusterSpec) -> None:
-    wanted = ipaddress.ip_network(spec.network.subnet)
+def _check_subnet(subnet: str) -> None:
+    wanted = ipaddress.ip_network(subnet)
     routes = json.loads(run_program(["ip", "-j", "-4", "route", "show", "table", "main"]).text)
     for route in routes:
         if route["dst"] == "default":
@@ -242,6 +245,7 @@ def _connect(
         ]
         shapes.append(shape(port, rate))
     if state.host_link:
+        _check_subnet(state.subnet)  # again: minutes may have passed, in which another came up
         _guard(state)
         _link_host(state, switch, gateway)
         lines.append("link set uplink master switch up")
@@ -318,16 +322,23 @@ def _link_host(state: LiveState, switch: ProcessRef, gateway: str) -> None:
 
 
 def _unguard(state: LiveState) -> None:
-    """Remove the rules of this cluster's subnet, however many there are."""
+    """Remove the rules of this cluster's subnet, however many there are.
+
+    Rules that guard the link of a cluster which came up in the same subnet since stay.
+    """
     network = ipaddress.ip_network(state.subnet)
-    rows = json.loads(run_program(["ip", "-j", "rule", "show"]).text)
+    to = (str(network.network_address), network.prefixlen)
+    rows = [
+        row
+        for row in json.loads(run_program(["ip", "-j", "rule", "show"]).text)
+        if row["priority"] in (_ALLOW_PREFERENCE, _BOUND_PREFERENCE, _DENY_PREFERENCE)
+        and (row.get("dst"), row.get("dstlen")) == to
+    ]
+    links = {row["oif"] for row in rows if "oif" in row} - {state.host_link}
+    if any((_LINKS / link).exists() for link in links):
+        return
     for row in rows:
-        ours = row["priority"] in (_ALLOW_PREFERENCE, _BOUND_PREFERENCE, _DENY_PREFERENCE)
-        if ours and (row.get("dst"), row.get("dstlen")) == (
-            str(network.network_address),
-            network.prefixlen,
-        ):
-            run_program(["ip", "rule", "del", "pref", str(row["priority"]), "to", state.subnet])
+        run_program(["ip", "rule", "del", "pref", str(row["priority"]), "to", state.subnet])
 
 
 def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, names: Path) -> None:
@@ -458,7 +469,7 @@ class EmulatedNodes:
             ClusterError: something could not be ended.
         """
         ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
-        link = Path("/sys/class/net") / (state.host_link or "no-such-link")
+        link = _LINKS / (state.host_link or "no-such-link")
         if not wait_until(
             lambda: not link.exists(), timeout_seconds=_SHORT_WAIT_SECONDS, poll_seconds=0.02
         ):

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from boardcluster.errors import HostError, MeterError
+from boardcluster.errors import HostError, MeterError, extra_hint
 from boardcluster.telemetry.meters.wire.credentials import Secret
 from boardcluster.telemetry.meters.wire.web import TIMEOUT_SECONDS
 
@@ -44,7 +44,7 @@ def _ciphers() -> Any:
     except ImportError as error:
         raise HostError(
             "a TP-Link plug with the protocol KLAP needs the Python package cryptography",
-            hint="install boardcluster with its extra: pip install 'boardcluster[meters]'",
+            hint=extra_hint("meters"),
         ) from error
 
 
