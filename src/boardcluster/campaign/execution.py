@@ -115,8 +115,8 @@ class SubmissionOutcome:
 
     @property
     def phases_seconds(self) -> dict[str, float]:
-        """The engine's phases that are known: a clock that was set back in one makes it unknown."""
-        return {name: took for name, took in self.dated_seconds.items() if took >= 0}
+        """The engine's phases; unknown where a clock was set back in one of them."""
+        return {} if any(took < 0 for took in self.dated_seconds.values()) else self.dated_seconds
 
     @property
     def failure(self) -> str:

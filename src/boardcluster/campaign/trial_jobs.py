@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.records import ClusterSpec, Engine, Trial
-from boardcluster.services.job_sizing import JobSizing, generating_maps, size_job
+from boardcluster.services.job_sizing import JobSizing, input_maps, size_job
 from boardcluster.services.profile import Profile, with_settings
 from boardcluster.services.settings import (
     all_properties,
@@ -120,7 +120,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             smallest_memory_bytes=smallest.memory_bytes,
             smallest_roles=smallest.roles,
             block_bytes=int(hdfs.get("dfs.blocksize", 128 << 20)),
-            input_maps=generating_maps(spec, profile, size_bytes=size_bytes)
+            input_maps=input_maps(spec, profile, size_bytes=size_bytes)
             if workload.input_kind is InputKind.ROWS
             else 0,
             variant=trial.variant,

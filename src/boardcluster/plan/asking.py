@@ -17,7 +17,7 @@ from boardcluster.plan.hardware import (
 )
 from boardcluster.plan.learning import learn, own_hardware
 from boardcluster.plan.model import RuntimeModel
-from boardcluster.plan.observations import RunObservation, published_observations
+from boardcluster.plan.observations import NodesOfRun, RunObservation, published_observations
 from boardcluster.plan.own_runs import chosen_group, observation_of, own_groups, own_rates
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import Question
@@ -144,7 +144,7 @@ def model_for(
         archive=archive,
         nodes=nodes,
         searches=searches,
-        measured_on=newest.nodes if newest else "",
+        measured_on=newest.nodes if newest else (),
     )
     asked = questions[0]
     board, medium = rates(asked)
@@ -256,7 +256,7 @@ def _rates(
     archive: RunArchive | None,
     nodes: OwnNodes | None,
     searches: Collection[str],
-    measured_on: str = "",
+    measured_on: NodesOfRun = (),
 ) -> tuple[BoardRates, MediumRates]:
     """Return what is known of a question's hardware.
 

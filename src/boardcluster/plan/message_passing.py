@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
 from boardcluster.analysis.statistics import Interval
 from boardcluster.catalog.entry import SourcedFigure
-from boardcluster.catalog.lookup import find_board
-from boardcluster.plan.hardware import OWN_HARDWARE, BoardRates
+from boardcluster.catalog.lookup import entry_names, find_board
+from boardcluster.plan.hardware import OWN_HARDWARE, BoardRates, board_rates
 from boardcluster.plan.linpack import (
     PUBLISHED_BOARD,
     PUBLISHED_LINK_BITS_PER_SECOND,
@@ -22,7 +23,7 @@ from boardcluster.plan.linpack import (
     linpack_seconds,
     published_linpack,
 )
-from boardcluster.plan.own_runs import nodes_of, stands_for
+from boardcluster.plan.own_runs import nodes_of, on_same_nodes, stands_for
 from boardcluster.plan.prediction import (
     PredictedAmount,
     RunNext,
@@ -68,7 +69,7 @@ def _own_runs(question: Question, runs: Sequence[Result]) -> list[_OwnRun]:
         if (attempt := row.attempt)
         and (measured := row.measurement)
         and in_cell(measured)
-        and stands_for(attempt.fingerprint.twin, "boards", file) == question.board
+        and _board_of(attempt.fingerprint.twin, file, question.board) == question.board
         and all(
             row.trial.parameters.get(name, usual) == question.parameters.get(name, usual)
             for name, usual in _OF_PROGRAM.items()
@@ -78,8 +79,19 @@ def _own_runs(question: Question, runs: Sequence[Result]) -> list[_OwnRun]:
     return [
         row
         for row in found
-        if newest and nodes_of(row[1].fingerprint) == nodes_of(newest[1].fingerprint)
+        if newest and on_same_nodes(nodes_of(row[1].fingerprint), nodes_of(newest[1].fingerprint))
     ]
+
+
+def _board_of(twin: str, file: str, asked: str) -> str:
+    """Return the board that a run is of: the one asked about where it is the slowest of several.
+
+    A question about one's own cluster of several boards is about the slowest, which jobs wait for.
+    """
+    named = {name for name in entry_names("boards") if name in re.findall(r"[\w-]+", twin)}
+    if asked in named and asked == min(named, key=lambda name: board_rates(name).cpu_rate or 0.0):
+        return asked
+    return stands_for(twin, "boards", file)
 
 
 def _own_linpack(runs: Sequence[_OwnRun]) -> list[LinpackRun]:

@@ -20,6 +20,7 @@ from boardcluster.units import parse_size
 
 __all__ = [
     "GIGABYTE",
+    "NodesOfRun",
     "RunObservation",
     "WorkArrays",
     "amount_of",
@@ -35,6 +36,10 @@ GIGABYTE = 1e9
 _TASKS = "pi.maps"
 _SAMPLES = "pi.samples"
 _TASKS_UNIT = 100.0
+
+
+NodesOfRun = tuple[tuple[str, str], ...]
+"""What each node of a run was, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +83,8 @@ class RunObservation:
     program: str = ""
     """The user's own program with its arguments, or the workload's parameters that are not the
     default and that change what a task does."""
-    nodes: str = ""
-    """What nodes of one's own it was on, in words that tell hardware apart; empty for a paper's."""
+    nodes: NodesOfRun = ()
+    """The nodes of one's own that it was on (``own_runs.nodes_of``); none for a paper's."""
     started_utc: str = ""
     """When it began: ISO 8601 with offset; empty for a paper's."""
 

@@ -15,7 +15,7 @@ from boardcluster.analysis.fingerprints import board_and_medium
 from boardcluster.analysis.phases import submission_of
 from boardcluster.catalog.lookup import entry_names
 from boardcluster.plan.hardware import OWN_HARDWARE, PROBE_BYTES
-from boardcluster.plan.observations import RunObservation, amount_of
+from boardcluster.plan.observations import NodesOfRun, RunObservation, amount_of
 from boardcluster.plan.question import Question
 from boardcluster.records import (
     Checksum,
@@ -39,6 +39,7 @@ __all__ = [
     "conditions_of",
     "nodes_of",
     "observation_of",
+    "on_same_nodes",
     "own_groups",
     "own_rates",
     "stands_for",
@@ -67,6 +68,8 @@ class OwnGroup:
     """What they have in common: engines, security, profile, what is set, and the nodes."""
     runs: tuple[RunObservation, ...]
     """The runs, the newest first."""
+    nodes: NodesOfRun
+    """What each of their nodes was."""
 
 
 def _start_seconds(phases: Mapping[str, float], duration_seconds: float) -> float | None:
@@ -107,16 +110,26 @@ def stands_for(twin: str, kind: str, file: str) -> str:
     return named[0] if len(named) == 1 else OWN_HARDWARE
 
 
-def nodes_of(found: Fingerprint) -> str:
-    """Say what nodes a run was on, in words that its number of workers does not change.
+def nodes_of(found: Fingerprint) -> NodesOfRun:
+    """Return what the nodes of a run were, by name, and what its smallest worker had.
 
     The kernel, the clock and the memory that a kernel counts may change on the same boards, so of
-    each line of hardware the board and its medium count, and the memory is the declared one.
+    each line of hardware the board and its medium count, and the memory is the declared one. Which
+    worker is the smallest follows from their number.
     """
-    boards = {" with ".join(filter(None, board_and_medium(line))) for line in found.hardware}
+    boards = {
+        line.partition(": ")[0]: " with ".join(filter(None, board_and_medium(line)))
+        for line in found.hardware
+    }
     memory = format_bytes(found.node_memory_bytes, binary=True)
-    cores = format_count(found.node_cores, "core")
-    return " + ".join([*sorted(boards), f"nodes of {cores} and {memory}"])
+    smallest = f"{format_count(found.node_cores, 'core')} and {memory}"
+    return (*sorted(boards.items()), (f"smallest of {found.nodes}", smallest))
+
+
+def on_same_nodes(one: NodesOfRun, other: NodesOfRun) -> bool:
+    """Whether no node that both name was another one; a run on fewer workers names fewer."""
+    known = dict(other)
+    return all(known.get(name, said) == said for name, said in one)
 
 
 def observation_of(
@@ -231,25 +244,33 @@ def _program(arguments: Sequence[str], parameters: Mapping[str, str]) -> str:
 
 
 def own_groups(runs: Iterable[RunObservation]) -> tuple[OwnGroup, ...]:
-    """Group runs, the largest group first."""
-    groups: dict[tuple[object, ...], list[RunObservation]] = {}
+    """Group runs, the largest group first; what ran before a node was replaced stands alone."""
+    groups: dict[tuple[object, ...], list[tuple[dict[str, str], list[RunObservation]]]] = {}
     for run in runs:
         settings = tuple(sorted(run.settings.items()))
-        key = (run.engines, run.security, settings, run.program, run.board, run.medium, run.nodes)
-        groups.setdefault(key, []).append(run)
+        key = (run.engines, run.security, settings, run.program, run.board, run.medium)
+        alike = groups.setdefault(key, [])
+        for nodes, rows in alike:
+            if on_same_nodes(run.nodes, tuple(nodes.items())):
+                nodes.update(run.nodes)
+                rows.append(run)
+                break
+        else:
+            alike.append((dict(run.nodes), [run]))
+    every = [row for alike in groups.values() for row in alike]
     return tuple(
-        OwnGroup(words=_words(rows[0]), runs=tuple(rows))
-        for rows in sorted(groups.values(), key=len, reverse=True)
+        OwnGroup(words=_words(rows[0], nodes), runs=tuple(rows), nodes=tuple(nodes.items()))
+        for nodes, rows in sorted(every, key=lambda row: len(row[1]), reverse=True)
     )
 
 
-def _words(run: RunObservation) -> str:
+def _words(run: RunObservation, nodes: Mapping[str, str]) -> str:
     parts = [run.engines, f"security {run.security}", f"profile {run.settings['profile']}"]
     parts += [f"{name} {value}" for name, value in run.settings.items() if name != "profile"]
     parts += [run.program] if run.program else []
     if run.board != OWN_HARDWARE or run.medium != OWN_HARDWARE:
         parts.append(f"on {run.board} with {run.medium}")
-    return ", ".join([*parts, run.nodes])
+    return ", ".join([*parts, "nodes of " + " + ".join(sorted({*nodes.values()}))])
 
 
 def _asked_program(asked: Question) -> str:
@@ -272,12 +293,14 @@ def _on_newest_nodes(groups: Sequence[OwnGroup]) -> list[OwnGroup]:
 
     Nodes that were replaced since say nothing of those that are there now.
     """
-    newest: dict[tuple[str, str], str] = {}
+    newest: dict[tuple[str, str], NodesOfRun] = {}
     every = (run for group in groups for run in group.runs)
     for run in sorted(every, key=lambda run: run.started_utc):
         newest[run.board, run.medium] = run.nodes
     firsts = [(group, group.runs[0]) for group in groups]
-    return [group for group, run in firsts if newest[run.board, run.medium] == run.nodes]
+    return [
+        group for group, run in firsts if on_same_nodes(newest[run.board, run.medium], group.nodes)
+    ]
 
 
 def chosen_group(
@@ -312,7 +335,9 @@ def chosen_group(
     return tuple(run for group in kept for run in group.runs), tuple(said)
 
 
-def own_rates(probes: Iterable[ProbeRun], writes: Iterable[Result], *, nodes: str = "") -> OwnRates:
+def own_rates(
+    probes: Iterable[ProbeRun], writes: Iterable[Result], *, nodes: NodesOfRun = ()
+) -> OwnRates:
     """Return what own probes say of the nodes: the median of the last run on each.
 
     Of the writes those count whose size is nearest to that at which media are compared: most of a
@@ -342,7 +367,7 @@ def own_rates(probes: Iterable[ProbeRun], writes: Iterable[Result], *, nodes: st
         nodes = max(own, key=lambda row: row[0])[1]
     rates: dict[int, list[float]] = {}
     for _, measured_on, trial, figures in own:
-        if measured_on == nodes:
+        if on_same_nodes(measured_on, nodes):
             rates.setdefault(max(1, trial.size_bytes), []).append(figures[_WRITTEN])
     nearest = min(rates, key=lambda size: abs(math.log(size / PROBE_BYTES)), default=0)
     return OwnRates(

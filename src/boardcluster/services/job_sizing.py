@@ -7,7 +7,9 @@ output:
     block     = S / C, rounded up to a power of two; within 16 and 128 MiB
     blocks    = S / block                  rounded up: the tasks that read the input
     maps      = blocks; at most C of a job that only makes data, or the multiple of C with which
-                each makes 1 GB or less; as many make the rows that TeraSort and TeraValidate read
+                each makes 1 GB or less
+    input     = maps that make the rows for TeraSort and TeraValidate: at least C, and one per
+                worker; at most blocks and twice as many, so that the fewest blocks are short
     reduces   = the least of workers, C and blocks
     executors = the least of workers, C and blocks; more, up to one per worker, where the input
                 would not fit into their heaps
@@ -39,7 +41,7 @@ from boardcluster.services.profile import Profile
 from boardcluster.services.settings import all_properties, memory_mib
 from boardcluster.services.sizing import SPARK_AM_MIB, SPARK_HEAP_LEAST_MIB, STEP_MIB
 
-__all__ = ["SIZED", "JobSizing", "generating_maps", "real_cores", "size_job"]
+__all__ = ["SIZED", "JobSizing", "input_maps", "real_cores", "size_job"]
 
 SIZED = (
     "dfs.blocksize",
@@ -125,7 +127,8 @@ def size_job(
         reduces = _set(profile, "mapreduce.job.reduces") or most
         maps, each = blocks, max(block, size_bytes / reduces)
         if size_bytes and not reads_input:
-            maps = generating_maps(spec, profile, size_bytes=size_bytes)
+            waves = -(-size_bytes // (cores * _BRIEF_BYTES))
+            maps = _set(profile, "mapreduce.job.maps") or min(blocks, cores * waves)
             each = size_bytes / maps
         rows["mapred-site"] = {
             "mapreduce.job.maps": str(maps),
@@ -144,10 +147,11 @@ def size_job(
     )
 
 
-def generating_maps(spec: ClusterSpec, profile: Profile, *, size_bytes: int) -> int:
-    """Return how many maps make so many bytes, whichever engine reads them; 0 leaves it to Hadoop.
+def input_maps(spec: ClusterSpec, profile: Profile, *, size_bytes: int) -> int:
+    """Return how many maps make an input of rows, whichever engine reads it; 0 leaves it to Hadoop.
 
-    Hadoop's own two would leave the first replica of each block on two nodes.
+    At least one for each worker and each core, so that the first replicas are on all workers:
+    Hadoop's own two would leave them on two. A map ends with a short block, which is a task, too.
     """
     text = profile.properties["mapred-site"].get("mapreduce.job.maps", "")
     if text.isdecimal() and int(text):
@@ -156,8 +160,8 @@ def generating_maps(spec: ClusterSpec, profile: Profile, *, size_bytes: int) -> 
         return 0
     cores = real_cores(spec)
     blocks = -(-size_bytes // _block_bytes(profile, size_bytes=size_bytes, cores=cores))
-    waves = -(-size_bytes // (cores * _BRIEF_BYTES))
-    return min(blocks, cores * waves)
+    least = min(blocks, max(cores, len(spec.workers)))
+    return min(range(least, 2 * least + 1), key=lambda maps: (-(-blocks // maps) * maps, maps))
 
 
 def _block_bytes(profile: Profile, *, size_bytes: int, cores: int) -> int:

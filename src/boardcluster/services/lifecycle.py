@@ -180,6 +180,7 @@ def _check_ports(remotes: Mapping[str, Remote], rows: list[tuple[DaemonKind, Nod
             )
 
 
+_OF_A_FILE_SYSTEM = re.compile(r"fsimage_\d+|edits_.*")
 _LIST_FOLDER = 'mkdir -p "$1" && ls "$1"'
 """Fails where the folder cannot be read, which must not be taken for an empty one."""
 
@@ -189,10 +190,10 @@ def _format_once(layout: Layout, remote: Remote) -> None:
     master = layout.spec.master
     current = layout.data(master, "namenode", "current")
     held = remote.run(["sh", "-c", _LIST_FOLDER, "sh", current]).text.split()
-    if any(name.startswith("fsimage_") for name in held):
+    if any(_OF_A_FILE_SYSTEM.fullmatch(name) for name in held):
         return
     # A format that was killed half-way leaves folders which Hadoop would refuse to format again;
-    # it writes an image last, so without one they hold no file system.
+    # it writes an image last and no edits, so without these they hold no file system.
     remote.run(["rm", "-rf", layout.data(master, "namenode")])
     try:
         remote.run(

@@ -10,7 +10,7 @@ from boardcluster.catalog.conditions import published_result_set
 from boardcluster.catalog.published import read_index
 from boardcluster.errors import BoardclusterError
 from boardcluster.records import Trial
-from boardcluster.workloads import parameter_defaults
+from boardcluster.workloads import parameter_defaults, workload_names
 
 __all__ = ["published_beside"]
 
@@ -24,6 +24,8 @@ def published_beside(trial: Trial) -> list[dict[str, Any]]:
     Unlike the report's section, the machine may be another one: each row says of which it is. A
     number of a paper stands for what the paper ran, and is no proof of a difference.
     """
+    if trial.workload not in workload_names():  # a program of one's own, or a mix
+        return []
     own = {**parameter_defaults(trial.workload), **trial.parameters}
     found = []
     for table, point in _points():

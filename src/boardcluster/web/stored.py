@@ -245,7 +245,7 @@ class StoredRuns:
         return found
 
     def _attempts(self) -> Mapping[str, str]:
-        """Folder of each attempt by its name."""
+        """Folder of each attempt by its name; called with the lock held."""
         stamp = store_stamp(self.home)
         if stamp != self._folders_stamp:
             with Store.open(self.home, read_only=True, whole=False) as store:

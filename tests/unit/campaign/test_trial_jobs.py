@@ -194,7 +194,7 @@ def test_the_memory_of_the_smallest_worker_is_its_own(
 @pytest.mark.parametrize(
     ("profile", "settings", "maps"),
     [
-        ("default", {}, 8),  # as TeraGen: one for each of the cores
+        ("default", {}, 10),  # at least one for each core: 10 make three blocks each
         ("default", {"mapreduce.job.maps": "5"}, 5),
         ("upstream", {}, 0),
         ("upstream", {"mapreduce.job.maps": "5"}, 5),

@@ -218,8 +218,14 @@ def test_emulated_nodes_with_other_memory_are_other_nodes() -> None:
 
 def test_workers_clocks_and_configurations_do_not_part_own_runs() -> None:
     """What follows from the number of workers differs between runs that are learned together."""
+    unlike = [boards("5", workers=workers) for workers in (4, 1, 2)]
+    cards = [line.replace("sd EVO", f"sd card {line[6]}") for line in unlike[0].hardware]
     for setups in (
         [boards("5", workers=workers, clock=f"2.{workers}0") for workers in (1, 2, 4)],
+        [
+            replace(setup, hardware=tuple(cards[: setup.nodes]), node_memory_bytes=setup.nodes * GB)
+            for setup in unlike
+        ],
         [make_fingerprint(nodes=workers + 1, config_sha256=str(workers)) for workers in (1, 2, 4)],
     ):
         mine = [
@@ -424,7 +430,8 @@ def test_media_are_compared_by_the_writes_on_the_nodes_that_runs_were_on() -> No
     assert own_rates([], writes).hdfs_write_mebibytes_per_second == 11.0
     on_four = own_rates([], writes, nodes=nodes_of(boards("4")))
     assert on_four.hdfs_write_mebibytes_per_second == 40.0
-    assert own_rates([], writes, nodes="others").hdfs_write_mebibytes_per_second is None
+    replaced = tuple((name, "others") for name, _ in nodes_of(boards("4")))
+    assert own_rates([], writes, nodes=replaced).hdfs_write_mebibytes_per_second is None
     mine = runs(lambda *_: 50.0, [(1, 1)], setup=boards("4"))
     model = model_for([ASKED], Archive([*mine, *writes]))
     assert model.media[OWN_HARDWARE].slowness == pytest.approx(reference_write() / 40.0)
@@ -638,6 +645,13 @@ def test_hpl_is_of_the_program_that_is_asked_about(name: str) -> None:
     assert hpl_rate(mine) == pytest.approx(10, rel=0.01)
     asked = replace(ASKED_HPL, parameters=other)
     assert hpl_rate(mine, asked) == pytest.approx(2, rel=0.01)
+
+
+def test_hpl_of_a_cluster_of_several_boards_is_of_the_slowest() -> None:
+    """As a question about it is, for jobs wait for that one."""
+    setup = make_fingerprint(twin="4 x rpi-5b-8gb-2400mhz + 1 x rpi-4b-4gb-1500mhz")
+    asked = replace(ASKED_HPL, board="rpi-4b-4gb-1500mhz")
+    assert hpl_rate([solved(0.5, setup=setup)], asked) == pytest.approx(0.5, rel=0.01)
 
 
 def test_hpl_is_of_the_boards_that_are_there_now() -> None:

@@ -10,7 +10,7 @@ from boardcluster.records import ClusterSpec, Engine, TwinSpec
 from boardcluster.services.job_sizing import (
     SIZED,
     JobSizing,
-    generating_maps,
+    input_maps,
     real_cores,
     size_job,
 )
@@ -81,22 +81,33 @@ def test_a_job_that_only_makes_data_starts_a_map_for_each_core(
     assert job is not None
     assert job.properties["mapred-site"]["mapreduce.job.maps"] == str(maps)
     assert job.brief == (size_bytes / maps < 1 * GB)
-    assert generating_maps(emulated, profile, size_bytes=size_bytes) == maps
 
 
-@pytest.mark.parametrize(
-    ("size_bytes", "maps"), [(8 * MB, 1), (256 * MB, 16), (1 * GB, 15), (4 * GB, 16), (17 * GB, 32)]
-)
-def test_an_input_is_generated_by_as_many_maps_as_cores_or_blocks(
-    boards: ClusterSpec, size_bytes: int, maps: int
+# Size of the input: maps on 2 cores and 4 workers, on 16 cores and 4 workers
+MAPS_THAT_MAKE_INPUT = {
+    8 * MB: (1, 1),
+    256 * MB: (2, 16),
+    1 * GB: (4, 15),
+    4 * GB: (5, 30),  # 5 files of 6 blocks, 30 of one
+    17 * GB: (4, 16),  # 16 files of 8 blocks, the last of them short
+}
+
+
+@pytest.mark.parametrize(("size_bytes", "maps"), MAPS_THAT_MAKE_INPUT.items())
+def test_an_input_is_generated_on_all_workers_and_in_whole_blocks(
+    emulated: ClusterSpec, boards: ClusterSpec, size_bytes: int, maps: tuple[int, int]
 ) -> None:
-    assert generating_maps(boards, build_profile("default", boards), size_bytes=size_bytes) == maps
+    found = [
+        input_maps(spec, build_profile("default", spec), size_bytes=size_bytes)
+        for spec in (emulated, boards)
+    ]
+    assert tuple(found) == maps
 
 
 def test_how_many_maps_generate_an_input_is_left_to_what_sets_it(boards: ClusterSpec) -> None:
     def maps(profile: str, **settings: str) -> int:
         built = with_settings(build_profile(profile, boards), settings, boards)
-        return generating_maps(boards, built, size_bytes=4 * GB)
+        return input_maps(boards, built, size_bytes=4 * GB)
 
     chosen = {"mapreduce.job.maps": "7"}
     assert (maps("default", **chosen), maps("upstream", **chosen)) == (7, 7)

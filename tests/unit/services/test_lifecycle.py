@@ -247,7 +247,10 @@ def test_start_asks_for_exactly_the_ports_of_each_node(
     assert sorted(request["ports"]) == [8040, 8041, 8042, 9864, 9866, 9867, 13562]
 
 
-@pytest.mark.parametrize("left", ["", "VERSION\nfsimage.ckpt_0000000000000000000\n"])
+@pytest.mark.parametrize(
+    "left",
+    ["", "VERSION\nfsimage.ckpt_0000000000000000000\nfsimage_0000000000000000000.md5\n"],
+)
 def test_start_formats_a_master_without_a_file_system_before_the_namenode(
     layout: Layout, remotes: dict[str, FakeRemote], left: str
 ) -> None:
@@ -270,6 +273,18 @@ def test_start_formats_a_master_without_a_file_system_before_the_namenode(
         tuple(namenode_format_command(layout)),
         namenode,
     ]
+
+
+@pytest.mark.parametrize("held", ["fsimage_0000000000000000042\n", "VERSION\nedits_0-7\n"])
+def test_a_damaged_file_system_is_never_formatted(
+    layout: Layout, remotes: dict[str, FakeRemote], held: str
+) -> None:
+    """The NameNode says what is wrong with it; perhaps it can be mended."""
+    tell_everything(layout, remotes, held=held)
+
+    start(layout, remotes)
+
+    assert not any(call[0] == "rm" for call in remotes["master"].calls)
 
 
 def test_a_master_whose_disk_cannot_be_read_is_not_formatted(

@@ -357,6 +357,8 @@ def test_published_times_are_of_the_same_samples_of_pi() -> None:
     ours = make_trial("pi", engine=Engine.MAPREDUCE, size_bytes=0)
     papers = replace(ours, parameters={"pi.maps": "100", "pi.samples": "10000"})
     assert published_beside(ours) == []
+    assert published_beside(replace(ours, workload="submit")) == []
+    assert published_beside(replace(ours, workload="terasort+pi")) == []
     assert {row["workers"] for row in published_beside(papers)} >= {1, 2, 4, 8}
 
 

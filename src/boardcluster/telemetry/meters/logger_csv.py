@@ -127,7 +127,8 @@ class _CsvMeter(Meter):
             MeterError: no such file or column, a cell that is no time or number, or time going
                 backwards.
         """
-        form, before = self._form, -math.inf
+        form = self._form
+        earlier = before = -math.inf
         wrong: MeterError | None = None
         try:
             if self._path.stat().st_size > _LARGEST_BYTES:
@@ -155,9 +156,12 @@ class _CsvMeter(Meter):
                             f"{place}: the time goes backwards by {before - seconds:.0f} s",
                             hint="let the logger write UTC or Unix time",
                         )
-                    if wrong and min(before, seconds) <= most and max(before, seconds) >= least:
+                    # When a single line that is far too late was, its neighbours say.
+                    single = -math.inf < earlier <= seconds < before
+                    low, high = sorted((earlier if single else before, seconds))
+                    if wrong and low <= most and high >= least:
                         raise wrong
-                    wrong, before = None, seconds
+                    wrong, earlier, before = None, before, seconds
                     yield seconds, value
                 if wrong and before <= most:
                     raise wrong

@@ -106,8 +106,12 @@ def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, text: str, wo
 
 @pytest.mark.parametrize(
     "early",
-    [f"{iso(-7200)},n/a\n{iso(-7199)},1\n", f"{iso(-7200)},1\n{iso(-7300)},1\n{iso(-7199)},1\n"],
-    ids=["number", "backwards"],
+    [
+        f"{iso(-7200)},n/a\n{iso(-7199)},1\n",
+        f"{iso(-7200)},1\n{iso(-7300)},1\n{iso(-7199)},1\n",
+        f"{iso(-7200)},1\n{iso(10**8)},1\n{iso(-7199)},1\n",
+    ],
+    ids=["number", "backwards", "ahead"],
 )
 def test_what_was_wrong_hours_before_a_run_does_not_cost_its_energy(
     tmp_path: Path, early: str
