@@ -95,6 +95,10 @@ _NOT_SETTABLE = (
         "boardcluster uses it to start the engines, follow jobs and count what they did",
     ),
     (
+        r"^mapreduce\.output\.fileoutputformat\.compress$",
+        "boardcluster verifies outputs as they are; a program of your own may set it itself",
+    ),
+    (
         r"^mapreduce\.job\.end-notification\.max\.",
         "Hadoop declares it final, and would ignore the value",
     ),
@@ -126,6 +130,7 @@ _TIME_WORDS = (
 _AT_LEAST_ONE = frozenset(
     {
         "dfs.replication",
+        "mapreduce.job.reduces",
         "spark.default.parallelism",
         "yarn.scheduler.minimum-allocation-mb",
         "yarn.scheduler.maximum-allocation-mb",

@@ -158,6 +158,8 @@ def test_values_become_what_the_engines_read(key: str, value: Any, text: str) ->
         ("mapreduce.framework.name", "local", "start the engines"),
         ("spark.eventLog.enabled", False, "start the engines"),
         ("mapreduce.job.end-notification.max.retry.interval", 3, "Hadoop declares it final"),
+        ("mapreduce.output.fileoutputformat.compress", True, "verifies outputs as they are"),
+        ("mapreduce.job.reduces", 0, "a whole number from 1"),
         ("dfs.replication", 1, "`replication` in a \\[\\[matrix\\]\\]"),
         ("spark.hadoop.dfs.checksum.type", "NULL", "`checksum` in a \\[\\[matrix\\]\\]"),
         ("mapreduce.map.output.compress", "yes", "allowed: true, false"),

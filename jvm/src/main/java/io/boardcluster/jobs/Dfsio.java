@@ -81,8 +81,12 @@ public final class Dfsio {
             List<Long> times = numbers(context, files).map(writer::write).collect();
             writer.commit();
             return times;
-        } catch (IOException | RuntimeException error) {
-            writer.abort();
+        } catch (Throwable error) { // Spark's own exceptions are checked, and not declared
+            try {
+                writer.abort();
+            } catch (IOException more) {
+                error.addSuppressed(more);
+            }
             throw error;
         }
     }

@@ -11,6 +11,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -72,6 +76,40 @@ class DfsioTest extends LocalSpark {
 
         assertEquals(5, Files.size(data.resolve("test_io_1")));
         assertFalse(Files.exists(data.resolve("test_io_2")));
+    }
+
+    /** The files of this machine, of which one cannot be created. */
+    public static final class FullDisk extends RawLocalFileSystem {
+        @Override
+        public FSDataOutputStream create(
+                org.apache.hadoop.fs.Path file,
+                FsPermission permission,
+                boolean overwrite,
+                int bufferSize,
+                short replication,
+                long blockSize,
+                Progressable progress)
+                throws IOException {
+            if (file.getName().equals("test_io_1")) {
+                throw new IOException("no space left");
+            }
+            return super.create(
+                    file, permission, overwrite, bufferSize, replication, blockSize, progress);
+        }
+    }
+
+    @Test
+    void nothingIsLeftOfFilesThatCouldNotAllBeWritten() throws IOException {
+        System.setProperty("spark.hadoop.fs.file.impl", FullDisk.class.getName());
+        System.setProperty("spark.hadoop.fs.file.impl.disable.cache", "true");
+        try {
+            Exception full = assertThrows(Exception.class, () -> dfsio("write", 2, 10));
+            assertTrue(full.getMessage().contains("no space left"), full.getMessage());
+        } finally {
+            System.clearProperty("spark.hadoop.fs.file.impl");
+            System.clearProperty("spark.hadoop.fs.file.impl.disable.cache");
+        }
+        assertFalse(Files.exists(data.resolve("_temporary")));
     }
 
     @Test
