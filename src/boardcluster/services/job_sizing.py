@@ -156,7 +156,7 @@ def input_maps(spec: ClusterSpec, profile: Profile, *, size_bytes: int) -> int:
     text = profile.properties["mapred-site"].get("mapreduce.job.maps", "")
     if text.isdecimal() and int(text):
         return int(text)
-    if not profile.small_daemons:
+    if not (size_bytes and profile.small_daemons):
         return 0
     cores = real_cores(spec)
     blocks = -(-size_bytes // _block_bytes(profile, size_bytes=size_bytes, cores=cores))

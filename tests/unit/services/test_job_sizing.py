@@ -85,6 +85,7 @@ def test_a_job_that_only_makes_data_starts_a_map_for_each_core(
 
 # Size of the input: maps on 2 cores and 4 workers, on 16 cores and 4 workers
 MAPS_THAT_MAKE_INPUT = {
+    0: (0, 0),
     8 * MB: (1, 1),
     256 * MB: (2, 16),
     1 * GB: (4, 15),
