@@ -13,7 +13,6 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.RawLocalFileSystem;
-import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -83,7 +82,6 @@ class DfsioTest extends LocalSpark {
         @Override
         public FSDataOutputStream create(
                 org.apache.hadoop.fs.Path file,
-                FsPermission permission,
                 boolean overwrite,
                 int bufferSize,
                 short replication,
@@ -93,8 +91,7 @@ class DfsioTest extends LocalSpark {
             if (file.getName().equals("test_io_1")) {
                 throw new IOException("no space left");
             }
-            return super.create(
-                    file, permission, overwrite, bufferSize, replication, blockSize, progress);
+            return super.create(file, overwrite, bufferSize, replication, blockSize, progress);
         }
     }
 
