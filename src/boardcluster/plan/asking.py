@@ -144,7 +144,7 @@ def model_for(
         archive=archive,
         nodes=nodes,
         searches=searches,
-        measured_on=newest.nodes if newest else (),
+        measured_on=newest.nodes if newest else None,
     )
     asked = questions[0]
     board, medium = rates(asked)
@@ -256,7 +256,7 @@ def _rates(
     archive: RunArchive | None,
     nodes: OwnNodes | None,
     searches: Collection[str],
-    measured_on: NodesOfRun = (),
+    measured_on: NodesOfRun | None = None,
 ) -> tuple[BoardRates, MediumRates]:
     """Return what is known of a question's hardware.
 

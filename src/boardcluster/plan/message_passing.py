@@ -75,12 +75,10 @@ def _own_runs(question: Question, runs: Sequence[Result]) -> list[_OwnRun]:
             for name, usual in _OF_PROGRAM.items()
         )
     ]
-    newest = max(found, key=lambda row: row[1].started_utc, default=None)
-    return [
-        row
-        for row in found
-        if newest and on_same_nodes(nodes_of(row[1].fingerprint), nodes_of(newest[1].fingerprint))
-    ]
+    if not found:
+        return []
+    now = nodes_of(max(found, key=lambda row: row[1].started_utc)[1].fingerprint)
+    return [row for row in found if on_same_nodes(nodes_of(row[1].fingerprint), now)]
 
 
 def _board_of(twin: str, file: str, asked: str) -> str:
@@ -88,7 +86,7 @@ def _board_of(twin: str, file: str, asked: str) -> str:
 
     A question about one's own cluster of several boards is about the slowest, which jobs wait for.
     """
-    named = {name for name in entry_names("boards") if name in re.findall(r"[\w-]+", twin)}
+    named = set(re.findall(r"[\w-]+", twin)).intersection(entry_names("boards"))
     if asked in named and asked == min(named, key=lambda name: board_rates(name).cpu_rate or 0.0):
         return asked
     return stands_for(twin, "boards", file)

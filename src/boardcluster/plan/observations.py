@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -38,7 +38,7 @@ _SAMPLES = "pi.samples"
 _TASKS_UNIT = 100.0
 
 
-NodesOfRun = tuple[tuple[str, str], ...]
+NodesOfRun = Mapping[str, str]
 """What each node of a run was, by its name."""
 
 
@@ -83,7 +83,7 @@ class RunObservation:
     program: str = ""
     """The user's own program with its arguments, or the workload's parameters that are not the
     default and that change what a task does."""
-    nodes: NodesOfRun = ()
+    nodes: NodesOfRun = field(default_factory=dict)
     """The nodes of one's own that it was on (``own_runs.nodes_of``); none for a paper's."""
     started_utc: str = ""
     """When it began: ISO 8601 with offset; empty for a paper's."""

@@ -123,13 +123,12 @@ def nodes_of(found: Fingerprint) -> NodesOfRun:
     }
     memory = format_bytes(found.node_memory_bytes, binary=True)
     smallest = f"{format_count(found.node_cores, 'core')} and {memory}"
-    return (*sorted(boards.items()), (f"smallest of {found.nodes}", smallest))
+    return boards | {f"smallest of {found.nodes}": smallest}
 
 
 def on_same_nodes(one: NodesOfRun, other: NodesOfRun) -> bool:
     """Whether no node that both name was another one; a run on fewer workers names fewer."""
-    known = dict(other)
-    return all(known.get(name, said) == said for name, said in one)
+    return all(other.get(name, said) == said for name, said in one.items())
 
 
 def observation_of(
@@ -251,7 +250,7 @@ def own_groups(runs: Iterable[RunObservation]) -> tuple[OwnGroup, ...]:
         key = (run.engines, run.security, settings, run.program, run.board, run.medium)
         alike = groups.setdefault(key, [])
         for nodes, rows in alike:
-            if on_same_nodes(run.nodes, tuple(nodes.items())):
+            if on_same_nodes(run.nodes, nodes):
                 nodes.update(run.nodes)
                 rows.append(run)
                 break
@@ -259,12 +258,12 @@ def own_groups(runs: Iterable[RunObservation]) -> tuple[OwnGroup, ...]:
             alike.append((dict(run.nodes), [run]))
     every = [row for alike in groups.values() for row in alike]
     return tuple(
-        OwnGroup(words=_words(rows[0], nodes), runs=tuple(rows), nodes=tuple(nodes.items()))
+        OwnGroup(words=_words(rows[0], nodes), runs=tuple(rows), nodes=nodes)
         for nodes, rows in sorted(every, key=lambda row: len(row[1]), reverse=True)
     )
 
 
-def _words(run: RunObservation, nodes: Mapping[str, str]) -> str:
+def _words(run: RunObservation, nodes: NodesOfRun) -> str:
     parts = [run.engines, f"security {run.security}", f"profile {run.settings['profile']}"]
     parts += [f"{name} {value}" for name, value in run.settings.items() if name != "profile"]
     parts += [run.program] if run.program else []
@@ -336,7 +335,10 @@ def chosen_group(
 
 
 def own_rates(
-    probes: Iterable[ProbeRun], writes: Iterable[Result], *, nodes: NodesOfRun = ()
+    probes: Iterable[ProbeRun],
+    writes: Iterable[Result],
+    *,
+    nodes: NodesOfRun | None = None,
 ) -> OwnRates:
     """Return what own probes say of the nodes: the median of the last run on each.
 
@@ -346,8 +348,8 @@ def own_rates(
     Args:
         probes: runs of probes.
         writes: runs of TestDFSIO; those on nodes that stand for a medium do not count.
-        nodes: the nodes that are compared (``nodes_of``): only writes on them count. Empty takes
-            those of the newest write.
+        nodes: the nodes that are compared (``nodes_of``): only writes on them count. None
+            takes those of the newest write.
     """
     last: dict[str, float] = {}
     for run in probes:
@@ -363,8 +365,8 @@ def own_rates(
         and _WRITTEN in measured.figures
         and stands_for(attempt.fingerprint.twin, "media", "") == OWN_HARDWARE
     ]
-    if own and not nodes:
-        nodes = max(own, key=lambda row: row[0])[1]
+    if nodes is None:
+        nodes = max(own, key=lambda row: row[0])[1] if own else {}
     rates: dict[int, list[float]] = {}
     for _, measured_on, trial, figures in own:
         if on_same_nodes(measured_on, nodes):

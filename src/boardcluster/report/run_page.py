@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from markupsafe import Markup
 
-from boardcluster.analysis.cells import label_of, verdict_of
+from boardcluster.analysis.cells import label_of
 from boardcluster.analysis.phases import submissions
 from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summaries
 from boardcluster.analysis.twins import is_twin, node_words
-from boardcluster.records import Attempt, AttemptState, Campaign, Result, Telemetry
+from boardcluster.records import Attempt, Campaign, Result, Telemetry
 from boardcluster.report import words
 from boardcluster.report.curves import Chart, csv_link, draw
 from boardcluster.report.machine import setup_values
@@ -21,7 +21,7 @@ from boardcluster.report.parts import present
 from boardcluster.report.render import STATE_MARKS, make_environment, style_sheets, write_texts
 from boardcluster.report.run_curves import Section, sections
 from boardcluster.report.run_marks import DisturbedTimes, disturbances
-from boardcluster.report.source import state_of
+from boardcluster.report.source import outcome_of, state_of
 from boardcluster.report.tables import Column, Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
 
@@ -107,7 +107,7 @@ def write_run_page(
         measurement=result.measurement,
         run=attempt.name,
         headline=_headline(result),
-        verdict=_verdict(result, attempt),
+        verdict=outcome_of(result),
         reason=attempt.reason,
         cluster=campaign.cluster if campaign else "",
         measured=words.moment(attempt.started_utc),
@@ -138,13 +138,6 @@ def write_run_page(
     )
     write_texts({path: text})
     return path
-
-
-def _verdict(result: Result, attempt: Attempt) -> str:
-    """What became of the run, and where it ended well, whether it can be trusted."""
-    if attempt.state is not AttemptState.OK:
-        return attempt.state.value
-    return verdict_of(result).value if result.measurement else ""
 
 
 def _headline(result: Result) -> str:

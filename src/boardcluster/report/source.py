@@ -16,9 +16,10 @@ from boardcluster.analysis.cells import (
     label_of,
     summarise,
     untrusted,
+    verdict_of,
 )
 from boardcluster.analysis.fingerprints import same_setup
-from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
+from boardcluster.records import AttemptState, Campaign, CampaignKind, Fingerprint, Result
 from boardcluster.report import words
 from boardcluster.report.tables import Display, Getter, Getters
 from boardcluster.units import format_bytes
@@ -31,6 +32,7 @@ __all__ = [
     "left_out",
     "letter",
     "named_cell",
+    "outcome_of",
     "state_counts",
     "state_of",
     "trial_getters",
@@ -227,6 +229,12 @@ def _number(result: Result) -> int:
 def state_of(result: Result) -> str:
     """A result's state; ``pending`` where there is no attempt."""
     return result.attempt.state.value if result.attempt else "pending"
+
+
+def outcome_of(result: Result) -> str:
+    """What became of an attempt: how it ended, and where that was well, its verdict."""
+    state = state_of(result)
+    return verdict_of(result).value if state == AttemptState.OK else state
 
 
 def verified(source: Source) -> list[Result]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from boardcluster.analysis.cells import label_of, verdict_of
+from boardcluster.analysis.cells import label_of
 from boardcluster.analysis.order import carry_over
 from boardcluster.analysis.trust import TOGETHER
 from boardcluster.records import Engine, Result, Verdict
@@ -16,7 +16,7 @@ from boardcluster.report.evidence import Evidence
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, present
 from boardcluster.report.ratio_words import drift_words
-from boardcluster.report.source import Source, has_ended, state_of, trial_getters
+from boardcluster.report.source import Source, has_ended, outcome_of, state_of, trial_getters
 from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 
 __all__ = ["Validity", "validity_of", "validity_section"]
@@ -73,7 +73,7 @@ def validity_of(source: Source) -> Validity:
     """Count what became of every attempt."""
     ended = [item for item in source.of_workloads() if has_ended(item)]
     measured = [item for item in ended if not item.trial.warm_up]
-    tally = Tally(_kind(item) for item in measured)
+    tally = Tally(outcome_of(item) for item in measured)
     begun = {item.trial.id for item in ended}
     reasons = Tally(reason for item in measured for reason in _reasons(item))
     return Validity(
@@ -164,7 +164,7 @@ def _first(group: Sequence[Result]) -> Result:
 
 
 def _count_of(kind: str) -> Callable[[Sequence[Result]], str]:
-    return lambda group: str(sum(_kind(item) == kind for item in group) or words.NONE)
+    return lambda group: str(sum(outcome_of(item) == kind for item in group) or words.NONE)
 
 
 def _often(group: Sequence[Result]) -> str:
@@ -184,12 +184,6 @@ def _key(item: Result) -> _Key:
         label_of([item]),
         trial.engine,
     )
-
-
-def _kind(item: Result) -> str:
-    """What became of an attempt: how it ended, and where that was well, its verdict."""
-    state = state_of(item)
-    return state if state in ("failed", "invalid") else verdict_of(item).value
 
 
 def _reasons(item: Result) -> tuple[str, ...]:

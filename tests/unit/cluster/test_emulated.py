@@ -372,16 +372,19 @@ def test_only_root_and_the_user_behind_sudo_reach_the_cluster(
     assert kernel.calls == [SHOW, *(allow(user) for user in users), BOUND, DENY]
 
 
+def guarding(link: str) -> list[dict[str, Any]]:
+    """The rules that close a cluster with this link to all but root."""
+    return [
+        rule(5080, "198.18.7.0", iif="lo", uid_start=0, uid_end=0, table="main"),
+        rule(5081, "198.18.7.0", oif=link, table="5081"),
+        rule(5082, "198.18.7.0", action="prohibit"),
+    ]
+
+
 def test_rules_that_a_home_deleted_by_hand_left_are_removed_before_they_are_made_again(
     rooted: LiveState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = Kernel(
-        rules=[
-            rule(5080, "198.18.7.0", iif="lo", uid_start=0, uid_end=0, table="main"),
-            rule(5081, "198.18.7.0", oif="bcgone", table="5081"),
-            rule(5082, "198.18.7.0", action="prohibit"),
-        ]
-    )
+    kernel = Kernel(rules=guarding("bcgone"))
     monkeypatch.setattr(emulated, "run_program", kernel)
 
     emulated._guard(rooted)
@@ -509,13 +512,7 @@ def test_rules_that_guard_another_cluster_in_the_same_subnet_stay(
     rooted: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This one was dead when the other came up, so nothing told them apart."""
-    kernel = Kernel(
-        rules=[
-            rule(5080, "198.18.7.0", iif="lo", uid_start=0, uid_end=0, table="main"),
-            rule(5081, "198.18.7.0", oif="bcother", table="5081"),
-            rule(5082, "198.18.7.0", action="prohibit"),
-        ]
-    )
+    kernel = Kernel(rules=guarding("bcother"))
     monkeypatch.setattr(emulated, "run_program", kernel)
     monkeypatch.setattr(emulated, "_LINKS", tmp_path)
     (tmp_path / "bcother").mkdir()

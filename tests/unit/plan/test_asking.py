@@ -430,7 +430,7 @@ def test_media_are_compared_by_the_writes_on_the_nodes_that_runs_were_on() -> No
     assert own_rates([], writes).hdfs_write_mebibytes_per_second == 11.0
     on_four = own_rates([], writes, nodes=nodes_of(boards("4")))
     assert on_four.hdfs_write_mebibytes_per_second == 40.0
-    replaced = tuple((name, "others") for name, _ in nodes_of(boards("4")))
+    replaced = dict.fromkeys(nodes_of(boards("4")), "others")
     assert own_rates([], writes, nodes=replaced).hdfs_write_mebibytes_per_second is None
     mine = runs(lambda *_: 50.0, [(1, 1)], setup=boards("4"))
     model = model_for([ASKED], Archive([*mine, *writes]))

@@ -12,6 +12,7 @@ from tests.builders import make_campaign, make_fingerprint, make_result, make_tr
 from tests.unit.services.test_job_log import SPARK
 
 from boardcluster.cluster.lock import driver_lock
+from boardcluster.records import Attempt
 from boardcluster.store import Store
 from boardcluster.web.app import Dashboard
 from boardcluster.web.readings import LiveReadings, NodeFrame
@@ -118,12 +119,17 @@ def test_a_minute_of_samples_that_make_no_sense_is_left_out(tmp_path: Path) -> N
     assert last_minute(make_result(), {"one": watch.nodes["one"].readings}) is None
 
 
-def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
+def begun(home: Path) -> Attempt:
+    """Begin the only trial of a campaign."""
+    with Store.open(home) as store:
         campaign = make_campaign()
         trial = make_trial(campaign_id=campaign.id)
         store.add_campaign(campaign, [trial])
-        attempt = store.begin_attempt(trial.id, make_fingerprint(), "2026-11-23T18:03:00+00:00")
+        return store.begin_attempt(trial.id, make_fingerprint(), "2026-11-23T18:03:00+00:00")
+
+
+def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:
+    attempt = begun(tmp_path)
     watch = ClusterWatch(tmp_path, tmp_path)
     watch.look()
     assert watch.job() is None, "nobody holds the lock: it was left by a driver that was killed"
@@ -143,11 +149,7 @@ def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:
 
 
 def test_the_job_of_a_driver_that_was_killed_runs_no_more(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
-        campaign = make_campaign()
-        trial = make_trial(campaign_id=campaign.id)
-        store.add_campaign(campaign, [trial])
-        store.begin_attempt(trial.id, make_fingerprint(), "2026-11-23T18:03:00+00:00")
+    begun(tmp_path)
     watch = ClusterWatch(tmp_path, tmp_path)
     with driver_lock(tmp_path, doing="run"):
         watch.look()
@@ -157,11 +159,7 @@ def test_the_job_of_a_driver_that_was_killed_runs_no_more(tmp_path: Path) -> Non
 
 
 def test_a_campaign_runs_only_while_a_command_works_on_trials(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
-        campaign = make_campaign()
-        trial = make_trial(campaign_id=campaign.id)
-        store.add_campaign(campaign, [trial])
-        store.begin_attempt(trial.id, make_fingerprint(), "2026-11-23T18:03:00+00:00")
+    begun(tmp_path)
     watch = ClusterWatch(tmp_path, tmp_path)
     with driver_lock(tmp_path, doing="up"):
         watch.look()

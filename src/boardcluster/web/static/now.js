@@ -290,7 +290,7 @@ function showCampaign() {
     el("div", { class: "between" }, el("h2", { id: "campaign-title" }, `Campaign ${campaign.title}`), el("span", { class: `pill ${going ? "good" : ""}` }, going ? "running" : campaign.done < total ? "stopped" : "finished")),
     el("div", { class: "bar", role: "img", "aria-label": told.join(", ") }, runs.map((part, place) => el("i", { class: fills[place], css: { width: `${(100 * part) / Math.max(1, total)}%` } }))),
     el("p", {}, `${told.join(", ")}. Cells: ${cellWords}.`),
-    leftLine(),
+    going && leftLine(),
     el("h3", {}, "Latest verdicts"),
     campaign.latest.length ? el("ul", { class: "verdicts" }, campaign.latest.map((row) => el("li", {},
       el("div", { class: "between" }, el("a", { href: `#run/${encodeURIComponent(row.run)}` }, row.title), mark(row.state, row.verdict)), row.words))) : el("p", { class: "soft" }, "No run has ended yet."),
@@ -298,7 +298,6 @@ function showCampaign() {
 }
 
 function leftLine() {
-  if (!campaign.driver || campaign.done >= campaign.planned) return null;
   if (campaign.left_unknown_runs && !campaign.left_seconds) return el("p", { class: "soft" }, "How long it still takes is known once runs like these have ended.");
   const range = campaign.left_interval_seconds;
   const words = range ? `About ${lasting(campaign.left_seconds)} left (95 %: ${lasting(range[0])} to ${lasting(range[1])}).` : `About ${lasting(campaign.left_seconds)} left, and ${count(campaign.left_unknown_runs, "run")} of unknown length.`;
