@@ -7,6 +7,12 @@ speaks UDP between nodes.
 
 A member cannot tell which account of another one connects, so each board holds its own accounts
 back: the sender's user is known only where a packet is sent.
+
+Loading the table again lets nobody in. The kernel activates the new rules in one step, but sets the
+policy of a new chain later, when the old chain may be gone already: what only the policy drops gets
+in for some microseconds, one packet per load in a flood. Hence each chain ends with a rule. A
+packet that left the new chain before that step meets the old one when it is empty: hence both
+policies are drop.
 """
 
 from __future__ import annotations
@@ -118,6 +124,9 @@ table {_TABLE} {{
         # names in .local (multicast DNS)
         ip daddr 224.0.0.251 udp dport 5353 accept
         ip6 daddr ff02::fb udp dport 5353 accept
+
+        # not left to the policy: the kernel sets that only after the rules
+        drop
     }}
 
 {_output(service_ports, open_ports, egress)}}}
@@ -129,11 +138,14 @@ def _output(service_ports: Sequence[int], open_ports: Sequence[str], egress: Egr
     served = ", ".join(map(str, sorted(set(service_ports))))
     return f"""\
     chain output {{
-        type filter hook output priority filter; policy accept;
+        type filter hook output priority filter; policy drop;
 
         # other accounts of this node reach no member, this node included
         meta skuid != {{ TRUSTED_USERS }} ct direction original jump strangers
-{_EGRESS[egress]}    }}
+{_EGRESS[egress]}
+        # with the policy drop, a packet between the old table and the new one is not sent
+        accept
+    }}
 
     chain strangers {{
         ip daddr @members tcp dport != {{ {free} }} reject with tcp reset

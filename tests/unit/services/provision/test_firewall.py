@@ -31,7 +31,18 @@ def test_everything_that_is_not_named_is_dropped() -> None:
         "ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept",
         "ip daddr 224.0.0.251 udp dport 5353 accept",
         "ip6 daddr ff02::fb udp dport 5353 accept",
+        "accept",  # what the node itself sends
     ]
+
+
+def test_no_chain_leaves_to_its_policy_what_a_reload_would_let_through() -> None:
+    text = render_firewall(MEMBERS, service_ports=PORTS)
+    policies = re.findall(r"hook (\w+) .*policy (\w+);", text)
+    assert policies == [("input", "drop"), ("output", "drop")]
+    chains = re.findall(r"chain (\w+) {\n(.*?)\n    }", text, re.DOTALL)
+    last = {name: body.splitlines()[-1].strip() for name, body in chains}
+    assert last["input"] == "drop"
+    assert last["output"] == "accept"
 
 
 def test_the_cluster_is_believed_by_ipv4_and_tcp_only() -> None:
