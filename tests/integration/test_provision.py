@@ -518,7 +518,7 @@ def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(lab:
     account += [(kind, address, port) for kind in ("tcp", "udp") for address in (six[1],)]
     account += [("tcp", pi1.address, port)]
     echoes = [
-        subprocess.Popen([*prefix, "/usr/bin/python3", "-c", ECHO, str(port)], stdout=-1)
+        subprocess.Popen([*prefix, "/usr/bin/python3", "-c", ECHO, str(port)], stdout=-1, text=True)
         for prefix in enter
     ]
     lab.on("useradd --create-home other")
@@ -555,7 +555,7 @@ def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(lab:
             assert seen["tries"] > 200
         assert connects(lab.boards.outside_prefix, pi0.address, 22)
     finally:
-        for started in (*echoes, *sieges):
+        for started in [*echoes, *sieges]:
             started.kill()
             started.wait()
             if started.stdout is not None:
