@@ -307,7 +307,7 @@ def test_the_firewall_lets_in_the_cluster_and_ssh_and_nobody_else(lab: Lab) -> N
         if Path("/usr/bin/ping").exists():
             subprocess.run(ping, check=True, stdout=subprocess.DEVNULL)
 
-        lab.on("nft add rule inet boardcluster input tcp dport 9864 accept")
+        lab.on("nft insert rule inet boardcluster input tcp dport 9864 accept")
         assert connects(lab.boards.outside_prefix, pi0.address, 9864)
         assert len(lab.words("apply")) == 1
         assert not connects(lab.boards.outside_prefix, pi0.address, 9864)
