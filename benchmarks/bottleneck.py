@@ -400,7 +400,8 @@ def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
             score.cases.append(case)
             base = f"{cell}, {_hardware(slow)}"
             gains.setdefault(base, {})[bound] = case.truth
-            firsts.setdefault(base, Bound(both[0].first) if both[0].first else None)
+            newest = both[-1].first
+            firsts.setdefault(base, Bound(newest) if newest else None)
             lines.append(_row(base, case, both))
         counts = [sum(pair.cell == cell for pair in of_kinds) for cell in cells]
         if (least := min(counts, default=0)) < wanted:

@@ -17,7 +17,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line on a home; end this program if it does not end with one of the codes.
 
-    After Ctrl-C, which it gets as well, it is waited for until it has cleaned up; subprocess.run
+    It cannot ask: at a terminal, a benchmark would wait for an answer, or measure without it. After
+    Ctrl-C, which it gets as well, it is waited for until it has cleaned up; subprocess.run
     would kill it after a quarter of a second or at once, and its cluster would stay up.
 
     Args:
@@ -31,7 +32,7 @@ def run(
     """
     argv = [*CLI, *arguments]
     env = {**os.environ, "BOARDCLUSTER_HOME": str(home)}
-    process = subprocess.Popen(argv, env=env, text=True, **options)
+    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, text=True, **options)
     try:
         out, err = process.communicate()
     except KeyboardInterrupt:

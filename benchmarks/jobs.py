@@ -216,9 +216,10 @@ def measure_all(bench: Bench, chosen: Sequence[Pair], number: int) -> list[str]:
     for pair in chosen:
         bench.provide(pair.needs)
         ours, textbook = [], []
-        for _ in range(number):
-            ours.append(bench.measure(pair, OURS))
-            textbook.append(bench.measure(pair, TEXTBOOK))
+        for turn in range(number):
+            sides = [(ours, OURS), (textbook, TEXTBOOK)]
+            for times, package in reversed(sides) if turn % 2 else sides:
+                times.append(bench.measure(pair, package))
         ratios = [mine / other for mine, other in zip(ours, textbook, strict=True)]
         mean = statistics.fmean(ratios)
         mark = ", slower" if mean > 1 else ""

@@ -221,7 +221,7 @@ class LiveRuns:
         )
         say(f"running {name}")
         command = [*CLI, "run", str(path), "--continue", "--home", str(self.home)]
-        process = subprocess.Popen(command, stdout=sys.stderr)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
         try:
             process.wait(left if math.isfinite(left) else None)
         except subprocess.TimeoutExpired:

@@ -24,8 +24,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
-from commands import CLI
 
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import NodeSamples, NodeSpec, Telemetry
@@ -152,8 +152,8 @@ def run(pairs: int) -> bool:
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        live = started(home)
         try:
+            live = started(home)
             for pair in range(pairs):
                 order = (True, False) if pair % 2 else (False, True)
                 took = {watching: once(live, home, watching=watching) for watching in order}
@@ -168,10 +168,9 @@ def run(pairs: int) -> bool:
 def started(home: Path) -> LiveCluster:
     """Bring up four workers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boardcluster"
-    environment = {**os.environ, "BOARDCLUSTER_HOME": str(home), "BOARDCLUSTER_CACHE": str(cache)}
+    os.environ["BOARDCLUSTER_CACHE"] = str(cache)
     for words in (("init", "--workers", "4", "--subnet", "198.18.122.0/24"), ("up",)):
-        argv = [*CLI, *words]
-        subprocess.run(argv, env=environment, check=True, stdout=subprocess.DEVNULL)
+        commands.run(home, *words, stdout=subprocess.DEVNULL)
     return operation.attach(home, cache=cache, progress=no_progress)
 
 

@@ -59,7 +59,8 @@ def main() -> int:
         file.write_text(campaign_of(given.home))
         bc.open(home=given.home, tell=print).run(file, resume=True, starts=given.blocks)
     rows = found_in(given.home) if given.home else []
-    rows += [row for row in kept() if row["campaign"] not in {other["campaign"] for other in rows}]
+    made = {row["campaign"] for row in rows}
+    rows = [row for row in kept() if row["campaign"] not in made] + rows  # the newest come last
     if given.what == "keep":
         KEPT.parent.mkdir(exist_ok=True)
         KEPT.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")

@@ -373,6 +373,7 @@ def _cells(name: str, sitting: str, table: dict[str, Any]) -> list[dict[str, Any
         }
         for row in table["rows"]
         for entry in row["entries"]
+        if entry["count"]  # a cell without a run that counts has no time
     ]
 
 

@@ -27,11 +27,20 @@ def command(room: str) -> list[str]:
     return ["make", "--no-print-directory", room]
 
 
+def end_of(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a room; after Ctrl-C, which it gets as well, until it has cleaned up."""
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.wait()
+        raise
+
+
 def run(rooms: list[str]) -> list[str]:
     """Run rooms at the same time; return those that failed."""
     if len(rooms) == 1:
         print(f"== {rooms[0]}", flush=True)
-        return rooms if subprocess.run(command(rooms[0]), check=False).returncode else []
+        return rooms if end_of(subprocess.Popen(command(rooms[0]))) else []
     failed = []
     with contextlib.ExitStack() as files:
         said = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in rooms]
@@ -40,7 +49,7 @@ def run(rooms: list[str]) -> list[str]:
             for room, file in zip(rooms, said, strict=True)
         ]
         for room, process, file in zip(rooms, started, said, strict=True):
-            if process.wait():
+            if end_of(process):
                 failed.append(room)
             file.seek(0)
             print(f"== {room}\n{file.read()}", end="", flush=True)

@@ -204,7 +204,11 @@ class Cli:
     def __call__(self, *arguments: str, code: int = 0, timeout: float = 600) -> str:
         """Run the program, check its exit code, return its standard output."""
         with self.start(*arguments) as process:
-            out, err = process.communicate(timeout=timeout)
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except KeyboardInterrupt:  # it gets that, too, and cleans up
+                process.communicate()
+                raise
         assert process.returncode == code, f"{arguments}: {process.returncode}\n{out}\n{err}"
         self.stderr = err
         return out
@@ -356,7 +360,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """After all tests, side by side or not: nothing of what ``traces`` looks for."""
     if WORKER_VARIABLE in os.environ:
         return
-    if left := left_since(session.config.stash[_BEFORE]):
+    # None where this file was read too late, as by a plain `pytest`; modules are looked after anyway.
+    before = session.config.stash.get(_BEFORE, None)
+    if before is not None and (left := left_since(before)):
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         assert reporter is not None
         reporter.write_line(f"left behind: {left}", red=True)

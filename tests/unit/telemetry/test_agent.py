@@ -437,7 +437,10 @@ def read(folder: Path) -> Any:
 def test_the_agent_samples_until_sigterm_and_cuts_no_line(tmp_path: Path) -> None:
     began = time.monotonic()
     running = start(tmp_path)
-    time.sleep(0.5)
+    samples = tmp_path / "samples"
+    wait_until(
+        lambda: samples.exists() and samples.read_text().count("\n") > 10, "samples", seconds=20
+    )
     assert end_processes(HERE, [running], grace_seconds=10) == 0
     found = read(tmp_path)
     assert began < found.seconds[0] < found.seconds[-1] < time.monotonic()

