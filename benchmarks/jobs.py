@@ -215,7 +215,8 @@ def measure_all(bench: Bench, chosen: Sequence[Pair], number: int) -> list[str]:
     print(f"|---|---|---|{'---|' * number}---|", flush=True)
     for pair in chosen:
         bench.provide(pair.needs)
-        ours, textbook = [], []
+        ours: list[float] = []
+        textbook: list[float] = []
         for turn in range(number):
             sides = [(ours, OURS), (textbook, TEXTBOOK)]
             for times, package in reversed(sides) if turn % 2 else sides:

@@ -360,7 +360,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """After all tests, side by side or not: nothing of what ``traces`` looks for."""
     if WORKER_VARIABLE in os.environ:
         return
-    # None where this file was read too late, as by a plain `pytest`; modules are looked after anyway.
+    # None where this file is read late, as by a plain `pytest`; modules are looked at anyway.
     before = session.config.stash.get(_BEFORE, None)
     if before is not None and (left := left_since(before)):
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
 import time
 
@@ -129,12 +130,19 @@ def expand(root: str, patterns: Sequence[str]) -> list[str]:
     return [path for path in found if "/block/loop" not in path and "/block/ram" not in path]
 
 
-def texts(root: str, paths: Sequence[str]) -> dict[str, str]:
-    """Read small files, of a long one the first whole lines; what cannot be read is left out."""
+def texts(root: str, paths: Sequence[str], *, of_jobs: bool = False) -> dict[str, str]:
+    """Read small files, of a long one the first whole lines; what cannot be read is left out.
+
+    Where jobs may write, a name may lead to a device or wait for a writer for ever: with
+    ``of_jobs`` no link is followed and nothing is waited for.
+    """
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK if of_jobs else 0
     answer = {}
     for path in paths:
         try:
-            with open(inside(root, path), "rb") as stream:
+            with open(
+                inside(root, path), "rb", opener=lambda name, mode: os.open(name, mode | flags)
+            ) as stream:
                 text = stream.read(FILE_BYTES_MOST)
         except OSError:
             continue  # absent, or a link without a carrier, which refuses its speed
@@ -229,7 +237,10 @@ def spaces(root: str, mountinfo: str) -> dict[str, list[int]]:
 
 
 def javas(root: str, java_home: str) -> dict[str, dict[str, str]]:
-    """Answer, for the real folder of each Java, its ``release`` file and its program's head."""
+    """Answer, for the real folder of each Java, its ``release`` file and its program's head.
+
+    Root and all daemons run it, so one that another account may replace is left out.
+    """
     patterns = [f"{java_home}/bin/java"] if java_home else []
     answer = {}
     for path in expand(root, [*patterns, *JAVAS]):
@@ -237,11 +248,26 @@ def javas(root: str, java_home: str) -> dict[str, dict[str, str]]:
         home = outside(root, program).rpartition("/bin/")[0]
         if not home or home in answer or not os.access(program, os.X_OK):
             continue
+        if others_may_change(root, program):
+            continue
         with open(program, "rb") as stream:
             head = stream.read(20).hex()
         said = texts(root, [f"{home}/release", f"{home.rpartition('/')[0]}/release"])
         answer[home] = {"head": head, "release": next(iter(said.values()), "")}
     return answer
+
+
+def others_may_change(root: str, place: str) -> bool:
+    """Whether anybody but root and the user who asks may change a file or a folder above it."""
+    while True:
+        found = os.stat(place)
+        shared = found.st_mode & stat.S_IWGRP and found.st_gid not in (0, os.getegid())
+        loose = (found.st_mode & stat.S_IWOTH or shared) and not found.st_mode & stat.S_ISVTX
+        if found.st_uid not in (0, os.geteuid()) or loose:
+            return True
+        if place in ("/", root.rstrip("/")):
+            return False
+        place = os.path.dirname(place)
 
 
 def usb(root: str, blocks: dict[str, str]) -> dict[str, str]:
@@ -373,7 +399,7 @@ def inspect(request: dict[str, Any]) -> dict[str, Any]:
         # The record stays, too, where only the data was kept.
         "provisioned": os.path.isdir(inside(root, "/opt/boardcluster"))
         and os.access(inside(root, "/etc/boardcluster/manifest.json"), os.F_OK),
-        "versions": texts(root, expand(root, versions)),
+        "versions": texts(root, expand(root, versions), of_jobs=True),
         "uid": uid,
         "permissions": permissions(root, own),
         "listening": listening(root),

@@ -104,13 +104,25 @@ class WebHdfs:
         return int(answer.json()["ContentSummary"]["length"])
 
     def list(self, path: str) -> list[HdfsEntry]:
-        """Return what is in a folder, by name."""
+        """Return what is in a folder, by name.
+
+        Raises:
+            RemoteError: it cannot be listed, or a name in it is a path. Callers make names of files
+                of them, and a job can put a server of its own into the NameNode's place.
+        """
         answer = self._ask("listing", "GET", path, "LISTSTATUS")
+        rows = answer.json()["FileStatuses"]["FileStatus"]
+        for row in rows:
+            if "/" in row["pathSuffix"] or row["pathSuffix"] in (".", ".."):
+                raise RemoteError(
+                    f"HDFS lists {row['pathSuffix']!r} in {path}, which is no name of a file",
+                    hint="something answers in place of the NameNode: run `boardcluster down`",
+                )
         return [
             HdfsEntry(
                 name=row["pathSuffix"], is_file=row["type"] == "FILE", size_bytes=int(row["length"])
             )
-            for row in answer.json()["FileStatuses"]["FileStatus"]
+            for row in rows
         ]
 
     def make_folder(self, path: str) -> None:

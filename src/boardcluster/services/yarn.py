@@ -5,6 +5,7 @@ Source: Apache Hadoop, ResourceManager REST APIs and MapReduce History Server RE
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,7 @@ _MOST_TASKS = 500  # the server answers two questions on each; a job of a board 
 _TASKS_SECONDS = 60.0  # for all of them: usually a few milliseconds each
 _CPU = "CPU_MILLISECONDS"
 _SPILLED = "FILE_BYTES_WRITTEN"
+_APPLICATION_ID = re.compile(r"application_\d+_\d+")
 _ENDED = ("FINISHED", "FAILED", "KILLED")
 
 
@@ -120,7 +122,12 @@ def _get(layout: Layout, remote: Remote, url: str) -> HttpAnswer:
 
 
 def applications(layout: Layout, remote: Remote, *, tag: str) -> list[YarnApplication]:
-    """Return the applications that were submitted with a tag, oldest first."""
+    """Return the applications that were submitted with a tag, oldest first.
+
+    Raises:
+        RemoteError: the ResourceManager does not answer, or one has no id of YARN's. Callers make
+            names of files of them, and a job can put a server of its own into its place.
+    """
     base = layout.url(layout.spec.master, "resourcemanager-web")
     # A mix's tag holds plus signs, which a query would read as blanks.
     answer = _get(layout, remote, f"{base}/ws/v1/cluster/apps?applicationTags={quote(tag)}")
@@ -130,6 +137,12 @@ def applications(layout: Layout, remote: Remote, *, tag: str) -> list[YarnApplic
             hint="run `boardcluster status`",
         )
     rows = (answer.json().get("apps") or {}).get("app") or []
+    for row in rows:
+        if not _APPLICATION_ID.fullmatch(row["id"]):
+            raise RemoteError(
+                f"the ResourceManager names an application {row['id']!r}, which is no id of YARN's",
+                hint="something answers in place of it: run `boardcluster down`",
+            )
     return [
         YarnApplication(
             id=row["id"],

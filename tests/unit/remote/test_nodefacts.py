@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 import time
@@ -184,6 +185,19 @@ def test_java_home_counts_as_a_java(tmp_path: Path) -> None:
     assert answer["javas"] == {"/custom/jdk": {"head": b"#!/bin/sh\n".hex(), "release": ""}}
 
 
+@pytest.mark.parametrize("loose", ["opt/app", "opt/app/bin", "opt/app/bin/java"])
+def test_a_java_that_another_account_may_replace_is_none(loose: str, tmp_path: Path) -> None:
+    """Root runs it: in a folder of a service's own account it could be anything."""
+    PI_4.write(tmp_path)
+    program = tmp_path / "opt/app/bin/java"
+    program.parent.mkdir(parents=True)
+    program.write_bytes(b"#!/bin/sh\n")
+    program.chmod(0o755)
+    before = ask(tmp_path)["javas"]
+    (tmp_path / loose).chmod(0o777)
+    assert before.keys() - ask(tmp_path)["javas"].keys() == {"/opt/app"}
+
+
 def test_this_machine() -> None:
     answer = ask("/")
     assert set(answer["spaces"]["/"][2:]) <= {0, 1}
@@ -215,6 +229,20 @@ def test_a_bare_board(tmp_path: Path) -> None:
     assert not answer["provisioned"]
     assert (answer["versions"], answer["listening"], answer["java"]) == ({}, [], "")
     assert answer["programs"] == {"nft": None, "getent": None, "sshd": None}
+
+
+def test_what_a_job_put_in_the_place_of_a_version_is_not_opened(tmp_path: Path) -> None:
+    """A link to a watchdog would restart the board, and a FIFO be waited for."""
+    current = tmp_path / "var/lib/boardcluster/data/datanode/current"
+    other = tmp_path / "var/lib/boardcluster/data/namenode/current"
+    for folder in (current, other):
+        folder.mkdir(parents=True)
+    (tmp_path / "secret").write_text("clusterID=CID-1\n")
+    (current / "VERSION").symlink_to(tmp_path / "secret")
+    os.mkfifo(other / "VERSION")
+    found = inspect(tmp_path)["versions"]
+    assert not "".join(found.values())
+    assert "/var/lib/boardcluster/data/datanode/current/VERSION" not in found
 
 
 def test_an_installed_board(tmp_path: Path) -> None:

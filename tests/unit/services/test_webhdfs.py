@@ -125,6 +125,16 @@ def test_size(hdfs: Hdfs) -> None:
     assert hdfs.asked[0][2]["op"] == "GETCONTENTSUMMARY"
 
 
+@pytest.mark.parametrize("name", ["part-/../../../etc/cron.d/x", "..", "/etc/x"])
+def test_a_name_that_is_a_path_is_refused(hdfs: Hdfs, name: str) -> None:
+    """A job may answer in the NameNode's place; its names must not lead out of our folders."""
+    rows = [{"pathSuffix": name, "type": "FILE", "length": 1}]
+    hdfs.answer(200, {"FileStatuses": {"FileStatus": rows}})
+
+    with pytest.raises(RemoteError, match="no name of a file"):
+        hdfs.client.list("/out")
+
+
 def test_list(hdfs: Hdfs) -> None:
     rows = [
         {"pathSuffix": "part-r-00000", "type": "FILE", "length": 123, "replication": 2},

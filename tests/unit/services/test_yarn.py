@@ -54,6 +54,15 @@ def urls(remote: FakeRemote) -> list[tuple[str, str]]:
     return [(r["requests"][0]["method"], r["requests"][0]["url"]) for r in remote.requests]
 
 
+def test_an_application_whose_id_is_a_path_is_refused(layout: Layout, remote: FakeRemote) -> None:
+    """A job may answer in the ResourceManager's place; its names must stay in our folders."""
+    row = app(1, "FINISHED", "SUCCEEDED") | {"id": "/etc/bash_completion.d/x"}
+    remote.tell_node_agent("http", ok({"apps": {"app": [row]}}))
+
+    with pytest.raises(RemoteError, match="no id of YARN's"):
+        applications(layout, remote, tag="trial-1")
+
+
 def test_applications_of_a_tag_oldest_first(layout: Layout, remote: FakeRemote) -> None:
     rows = [
         app(2, "RUNNING", "UNDEFINED"),

@@ -89,6 +89,11 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0
         CapacityError, HostError: it cannot be made or mounted.
     """
     image = folder / _IMAGE
+    if os.path.lexists(image) and _text_of_ours(image, most_bytes=0) is None:
+        raise ClusterError(
+            f"{image} is not a disk that boardcluster made",
+            hint=f"delete it, or everything, with `{_wipe_command(folder)}`",
+        )
     if image.exists() and image.stat().st_size != size_bytes:
         raise ClusterError(
             f"{image} is a disk of {format_bytes(image.stat().st_size, binary=True)}, but "
@@ -108,10 +113,12 @@ def attach_disk(folder: Path, remote: Remote, *, size_bytes: int, owner: int = 0
     device = found.text.strip()
     try:
         number = Path("/sys/block", Path(device).name, "dev").read_text().strip()
-        (folder / _NOTE).write_text(number)
+        (folder / _NOTE).unlink(missing_ok=True)
+        with (folder / _NOTE).open("x") as stream:  # never through a link
+            stream.write(number)
         remote.run(["mkdir", "-p", str(folder / DISK)])
         # Without noinit_itable the kernel would clear tables while jobs run, at the disk's speed.
-        options = "noatime,noinit_itable"
+        options = "noatime,noinit_itable,nodev,nosuid"
         remote.run(["mount", "-t", "ext4", "-o", options, device, str(folder / DISK)])
         _give(folder, remote, owner)
     except RemoteError as error:
@@ -152,7 +159,8 @@ def _format(image: Path, size_bytes: int) -> None:
     made = image.with_suffix(".new")
     with writing(image):
         try:
-            with made.open("wb") as stream:
+            made.unlink(missing_ok=True)
+            with made.open("xb") as stream:  # never through a link
                 stream.truncate(size_bytes)
             run_program(
                 # The file is a hole, so what would be written to clear tables is there already.

@@ -44,6 +44,8 @@ def have_loadgen(
     """
     text = resources.files(__package__).joinpath(SOURCE).read_bytes()
     machine = remote.run(["uname", "-m"]).text.strip()
+    if not machine.isidentifier():  # becomes part of a path on this machine
+        raise RemoteError(f"{remote.name}: `uname -m` says {machine[:80]!r}")
     recipe = hashlib.sha256(text + " ".join(_COMPILER).encode()).hexdigest()[:12]
     place = cache.absolute() / "loadgen" / f"{machine}-{recipe}"
     with writing(place.parent):

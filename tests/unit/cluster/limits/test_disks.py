@@ -93,6 +93,29 @@ def test_a_disk_of_another_size_is_kept_and_refused(tmp_path: Path, programs: Pr
     assert programs.ran == []
 
 
+@pytest.mark.parametrize("size_bytes", [GIB, 2 * GIB])
+def test_what_a_job_put_in_the_place_of_a_disk_is_not_mounted(
+    size_bytes: int, tmp_path: Path, programs: Programs
+) -> None:
+    other = tmp_path / "of a job"
+    with other.open("wb") as stream:
+        stream.truncate(GIB)
+    (tmp_path / "disk.img").symlink_to(other)
+    with pytest.raises(ClusterError, match="is not a disk that boardcluster made"):
+        attach_disk(tmp_path, FakeRemote("worker1"), size_bytes=size_bytes)
+    assert programs.ran == []
+
+
+def test_a_new_disk_is_never_made_through_a_link(tmp_path: Path, programs: Programs) -> None:
+    other = tmp_path / "of this machine"
+    other.write_text("kept")
+    (tmp_path / "disk.new").symlink_to(other)
+    programs.refused.add("mkfs.ext4 -q")
+    with pytest.raises(CapacityError):
+        attach_disk(tmp_path, FakeRemote("worker1"), size_bytes=GIB)
+    assert other.read_text() == "kept"
+
+
 def test_a_file_system_that_cannot_be_made_leaves_no_file(
     tmp_path: Path, programs: Programs
 ) -> None:

@@ -26,6 +26,7 @@ from pathlib import Path
 from boardcluster.cluster.kinds.emulated.own_names import give_names, write_names
 from boardcluster.cluster.kinds.emulated.service_user import (
     choose_number,
+    close_folder,
     exposing,
     give_folder,
     require_readable,
@@ -157,16 +158,26 @@ def admin_of(node: LiveNode, state: LiveState) -> NetnsRemote:
 
 
 def _attach_disks(state: LiveState) -> None:
-    """Give limited nodes their disks, or the folder of those that have none."""
+    """Give limited nodes their disks, or the folder of those that have none.
+
+    The service user gets a node's folder only afterwards, so that no job can put anything in the
+    place of what root makes and mounts there.
+    """
     disks = {row.node: row.disk for row in state.limits}
     for node in state.nodes:
-        if node.name not in disks:
-            continue
-        disk, folder, admin = disks[node.name], Path(node.folder), admin_of(node, state)
-        if disk is None:
-            make_folder(folder, admin, owner=state.service_uid)
-        else:
-            attach_disk(folder, admin, size_bytes=disk.size_bytes, owner=state.service_uid)
+        folder, admin = Path(node.folder), admin_of(node, state)
+        if state.service_uid:
+            for command in close_folder(folder):
+                admin.run(command)
+        if node.name in disks:
+            disk = disks[node.name]
+            if disk is None:
+                make_folder(folder, admin, owner=state.service_uid)
+            else:
+                attach_disk(folder, admin, size_bytes=disk.size_bytes, owner=state.service_uid)
+        if state.service_uid:
+            for command in give_folder(state.service_uid, folder):
+                admin.run(command)
 
 
 def _await_idle(pid: int, log: str) -> None:
@@ -220,10 +231,7 @@ def _expose(state: LiveState, needed: Sequence[Path]) -> None:
         HostError: that user cannot read it.
     """
     for node in state.nodes:
-        admin = admin_of(node, state)
-        for command in give_folder(state.service_uid, Path(node.folder)):
-            admin.run(command)
-        admin.run(["sh", "-c", exposing([Path(node.folder), *needed])])
+        admin_of(node, state).run(["sh", "-c", exposing([Path(node.folder), *needed])])
     require_readable(remote_of(state.nodes[0], state), needed)
 
 

@@ -8,6 +8,7 @@ holds nothing but them.
 
 from __future__ import annotations
 
+import contextlib
 import pwd
 import shlex
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,15 @@ from pathlib import Path
 from boardcluster.errors import HostError
 from boardcluster.remote.base import Remote
 
-__all__ = ["NAME", "choose_number", "exposing", "give_folder", "require_readable", "with_user"]
+__all__ = [
+    "NAME",
+    "choose_number",
+    "close_folder",
+    "exposing",
+    "give_folder",
+    "require_readable",
+    "with_user",
+]
 
 NAME = "boardcluster"
 """The user's name in the nodes: that of the service user of boards."""
@@ -58,6 +67,21 @@ def with_user(number: int, file: Path) -> str:
     return "\n".join([*others, own]) + "\n"
 
 
+def close_folder(folder: Path) -> Iterator[list[str]]:
+    """Yield the commands, for root, that close a node's folder while root makes what it mounts.
+
+    Jobs of an earlier cluster, or of another one that is up, may have put something in its place.
+    Each command is to be done before the next one is asked for.
+    """
+    yield ["chown", "root:root", str(folder)]
+    yield ["chmod", "755", str(folder)]
+    for name in _ROOTS_OWN:
+        entry = folder / name
+        with contextlib.suppress(FileNotFoundError):
+            if entry.lstat().st_uid != 0:  # to have root write or mount what a job chose
+                yield ["rm", "-rf", "--", str(entry)]
+
+
 def give_folder(number: int, folder: Path) -> Iterator[list[str]]:
     """Yield the commands, for root, that let the user write into a node's folder.
 
@@ -65,15 +89,11 @@ def give_folder(number: int, folder: Path) -> Iterator[list[str]]:
     mounts from it must not be exchanged. What is in it already, from an earlier cluster, becomes
     the user's.
     """
+    for entry in sorted(folder.iterdir()):
+        if entry.name not in _ROOTS_OWN and entry.lstat().st_uid != number:
+            yield ["chown", "-R", "--no-dereference", f"{number}:{number}", str(entry)]
     yield ["chown", f"root:{number}", str(folder)]
     yield ["chmod", "1775", str(folder)]
-    for entry in sorted(folder.iterdir()):
-        owner = entry.lstat().st_uid
-        if entry.name in _ROOTS_OWN:
-            if owner != 0:  # a job's, to have root write or mount what it chose
-                yield ["rm", "-rf", "--", str(entry)]
-        elif owner != number:
-            yield ["chown", "-R", "--no-dereference", f"{number}:{number}", str(entry)]
 
 
 def _first_closed(path: Path) -> Path | None:
