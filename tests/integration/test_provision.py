@@ -565,6 +565,66 @@ def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(lab:
         lab.on("userdel --remove other")
 
 
+def test_guests_of_a_board_reach_no_service_of_members(lab: Lab) -> None:
+    """A container behind a masquerading board would arrive at the others under its address."""
+    pi0, pi1 = lab.boards.nodes
+    enter = [("nsenter", "--target", str(node.pid), "--net", "--") for node in (pi0, pi1)]
+    guest = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+    inside = ("nsenter", "--target", str(guest.pid), "--net", "--")
+    listener = subprocess.Popen(
+        [*enter[1], "/usr/bin/python3", "-c", SERVE, "8099", *map(str, SERVED)], stdout=-1
+    )
+    try:
+        assert listener.stdout is not None
+        listener.stdout.readline()
+        wait_until(lambda: namespace(guest.pid) != namespace(os.getpid()), "the guest")
+        for prefix, commands in (
+            (
+                enter[0],
+                (
+                    f"ip link add guests type veth peer name eth0 netns {guest.pid}",
+                    "ip addr add 10.99.0.1/24 dev guests",
+                    "ip link set guests up",
+                    "sysctl -qw net.ipv4.ip_forward=1",
+                    "nft add table ip guests",
+                    "nft add chain ip guests out { type nat hook postrouting priority 100; }",
+                    "nft add rule ip guests out ip saddr 10.99.0.0/24 masquerade",
+                ),
+            ),
+            (
+                inside,
+                (
+                    "ip addr add 10.99.0.2/24 dev eth0",
+                    "ip link set eth0 up",
+                    "ip route add default via 10.99.0.1",
+                ),
+            ),
+        ):
+            for command in commands:
+                subprocess.run([*prefix, *command.split()], check=True)
+        assert all(connects(inside, pi1.address, port) for port in SERVED)  # so this can fail
+
+        lab.words("apply")
+        assert not any(connects(inside, pi1.address, port) for port in SERVED)
+        assert not any(connects(inside, pi0.address, port) for port in SERVED)
+        assert connects(inside, pi1.address, 22)
+        assert connects(enter[0], pi1.address, SERVED[0])  # the member itself, as root
+    finally:
+        for process in (listener, guest):
+            process.kill()
+            process.wait()
+        if listener.stdout is not None:
+            listener.stdout.close()
+        subprocess.run([*enter[0], "ip", "link", "delete", "guests"], check=False)
+        subprocess.run([*enter[0], "sysctl", "-qw", "net.ipv4.ip_forward=0"], check=True)
+        subprocess.run([*enter[0], "nft", "delete", "table", "ip", "guests"], check=False)
+        lab.words("uninstall")
+
+
+def namespace(pid: int) -> Path:
+    return Path(f"/proc/{pid}/ns/net").readlink()
+
+
 def test_ssh_may_be_narrowed_and_ports_opened_without_locking_anybody_out(lab: Lab) -> None:
     address, driver = lab.boards.nodes[0].address, lab.boards.driver_address
     refused = lab.ask("apply", ssh_from=["203.0.113.0/24"])

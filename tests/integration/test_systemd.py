@@ -227,15 +227,18 @@ def test_without_the_firewall_no_daemon_runs(node: SystemdNode, cluster: Cluster
     assert cluster.manager.running(known) == {}
 
 
-def test_the_firewall_outlives_a_reload_of_nftables(node: SystemdNode, layout: Layout) -> None:
+def test_the_firewall_outlives_nftables_of_the_boards_own(
+    node: SystemdNode, layout: Layout
+) -> None:
+    """It begins with ``flush ruleset``, also where somebody starts it on a board that is up."""
     apply(node.remote(), wanted(layout))
-    node.run(f"systemctl start nftables && systemctl restart {FIREWALL_UNIT}")
-    for verb in ("reload", "restart"):
+    for verb in ("start", "reload", "restart"):
         node.run(f"nft add table inet other && systemctl {verb} nftables")
         assert "table inet other" not in node.run("nft list tables")  # it has cleared all rules
-        # systemctl waits for the one unit, and ours follows it.
-        wait_until(lambda: "ip saddr @members" in node.run("nft list ruleset"), "the members")
+        assert "ip saddr @members" in node.run("nft list ruleset")
+        assert node.run(f"systemctl is-active {FIREWALL_UNIT}") == "active\n"
     node.run("systemctl stop nftables")
+    assert node.run(f"systemctl is-active {FIREWALL_UNIT}", check=False) == "inactive\n"
 
 
 def test_unconfirmed_rules_are_gone_after_a_loss_of_power(

@@ -158,13 +158,20 @@ class SshRemote:
         return done
 
     def _become(self) -> tuple[str, ...]:
-        """Return the prefix that makes the login user the one who is to run commands."""
+        """Return the prefix that makes the login user the one who is to run commands.
+
+        Others than root gain no rights by set-user-ID or set-group-ID programs, as daemons do not:
+        by ``crontab`` or ``at`` a job could start again after everything of its user was ended.
+        """
         if not self._user:
             return ()
         if not self._login:
             # The configuration knows: asking the node would cost a round trip for each of them.
             self._login = self._route.settings()["user"]
-        return () if self._login == self._user else ("sudo", "-n", "-u", self._user, "--")
+        if self._login == self._user:
+            return ()
+        prefix = ("sudo", "-n", "-u", self._user, "--")
+        return prefix if self._user == "root" else (*prefix, "setpriv", "--no-new-privs", "--")
 
     def _attempt(
         self,

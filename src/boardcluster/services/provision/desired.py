@@ -23,7 +23,13 @@ from boardcluster.services.provision.resources import (
     User,
     Word,
 )
-from boardcluster.services.provision.units import FIREWALL_UNIT, UNITS_FOLDER, render_firewall_unit
+from boardcluster.services.provision.units import (
+    FIREWALL_UNIT,
+    NFTABLES_DROP_IN,
+    UNITS_FOLDER,
+    render_firewall_unit,
+    render_nftables_drop_in,
+)
 
 __all__ = [
     "ARCHIVES_WORK",
@@ -122,7 +128,8 @@ def desired(
         units: systemd units of its daemons, see ``render_units``; used where systemd is.
     """
     closed = spec.security is Security.CLOSED
-    unit_files = {**({FIREWALL_UNIT: render_firewall_unit()} if closed else {}), **(units or {})}
+    guards = {FIREWALL_UNIT: render_firewall_unit(), NFTABLES_DROP_IN: render_nftables_drop_in()}
+    unit_files = {**(guards if closed else {}), **(units or {})}
     return [
         Packages(wanted=_packages(ground, packages, closed=closed)),
         User(name=SERVICE_USER),

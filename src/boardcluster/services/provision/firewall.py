@@ -6,7 +6,8 @@ also makes the switch believe to own that address (ARP spoofing) gets through. N
 speaks UDP between nodes.
 
 A member cannot tell which account of another one connects, so each board holds its own accounts
-back: the sender's user is known only where a packet is sent.
+back: the sender's user is known only where a packet is sent. Nor can it tell a container or another
+guest whose packets a board masquerades, so each board holds these back where it forwards them.
 
 Loading the table again lets nobody in. The kernel activates the new rules in one step, but sets the
 policy of a new chain later, when the old chain may be gone already: what only the policy drops gets
@@ -51,7 +52,8 @@ _ICMPV6 = (
 _EGRESS = {
     Egress.ANY: "",
     Egress.MEMBERS: """
-        # daemons and jobs reach members only
+        # daemons and jobs reach members only, and no resolver, which would ask others for them
+        meta skuid SERVICE_USER meta l4proto { tcp, udp } th dport 53 reject
         meta skuid SERVICE_USER oif "lo" accept
         meta skuid SERVICE_USER ip daddr @members accept
         meta skuid SERVICE_USER ct direction original reject with icmpx type admin-prohibited
@@ -74,7 +76,7 @@ def render_firewall(
     SSH_PORT in it is replaced on the node by the port by which it is reached, so that no firewall
     can lock us out; SERVICE_USER by the number of the user who runs the cluster, and TRUSTED_USERS
     by root's, that one's, the number of the user who logs in and apt's. What a node forwards is not
-    touched, nor what it asks for beyond the members, except by the service user.
+    touched, except to members, nor what it asks for beyond them, except by the service user.
 
     Args:
         addresses: IPv4 addresses of the cluster's nodes.
@@ -144,6 +146,14 @@ def _output(service_ports: Sequence[int], open_ports: Sequence[str], egress: Egr
         meta skuid != {{ TRUSTED_USERS }} ct direction original jump strangers
 {_EGRESS[egress]}
         # with the policy drop, a packet between the old table and the new one is not sent
+        accept
+    }}
+
+    # guests of this node, such as containers: other members would take them for this one
+    chain forward {{
+        type filter hook forward priority filter; policy drop;
+
+        ip saddr != @members ip daddr @members ct direction original jump strangers
         accept
     }}
 

@@ -18,10 +18,19 @@ from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import Layout
 from boardcluster.services.provision.firewall import FIREWALL_FILE, TAKE_BACK
 
-__all__ = ["FIREWALL_UNIT", "UNITS_FOLDER", "render_firewall_unit", "render_units", "unit_name"]
+__all__ = [
+    "FIREWALL_UNIT",
+    "NFTABLES_DROP_IN",
+    "UNITS_FOLDER",
+    "render_firewall_unit",
+    "render_nftables_drop_in",
+    "render_units",
+    "unit_name",
+]
 
 UNITS_FOLDER = "/etc/systemd/system"
 FIREWALL_UNIT = "boardcluster-firewall.service"
+NFTABLES_DROP_IN = "nftables.service.d/boardcluster.conf"
 
 _MIB = 1 << 20
 _SYSTEM_LEAST_BYTES = 192 * _MIB
@@ -86,11 +95,9 @@ DefaultDependencies=no
 Wants=network-pre.target
 Before=network-pre.target shutdown.target
 Conflicts=shutdown.target
-# Each of these may clear all rules when it starts; this one comes after, and again with nftables,
-# whose file begins with `flush ruleset` in Debian: also when it is only reloaded.
+# Each of these may clear all rules when it starts, or stops: this one comes after.
 After=local-fs.target nftables.service ufw.service firewalld.service
 PartOf=nftables.service
-ReloadPropagatedFrom=nftables.service
 
 [Service]
 Type=oneshot
@@ -103,6 +110,20 @@ ExecStop=-/usr/sbin/nft delete table inet boardcluster
 
 [Install]
 WantedBy=sysinit.target
+"""
+
+
+def render_nftables_drop_in() -> str:
+    """Return what loads the firewall again as a part of each start and reload of nftables.
+
+    Debian's file for that begins with ``flush ruleset``. A start on a board that is up is not
+    passed on to our unit, which is active already, whatever it depends on.
+    """
+    return f"""\
+# Written by boardcluster.
+[Service]
+ExecStartPost=-/usr/sbin/nft -f {FIREWALL_FILE}
+ExecReload=-/usr/sbin/nft -f {FIREWALL_FILE}
 """
 
 

@@ -55,12 +55,13 @@ def test_a_closed_board_gets_its_firewall_before_anything_can_listen(spec: Clust
     found = desired(spec, spec.nodes[1], PI, packages=["hpcc"], trees=[tree], units=UNITS)
     assert kinds(found) == [
         *("Packages", "User", "Folder", "Folder", "Folder", "Symlink", "Hosts", "Sysctl"),
-        *("Firewall", "File", "File", "Service", "Service", "Tree"),
+        *("Firewall", "File", "File", "File", "Service", "Service", "Tree"),
     ]
     assert only(User, found).name == "boardcluster"
     files = [row.path for row in found if isinstance(row, File)]
     assert files == [
         "/etc/systemd/system/boardcluster-firewall.service",
+        "/etc/systemd/system/nftables.service.d/boardcluster.conf",
         "/etc/systemd/system/boardcluster-datanode.service",
     ]
     assert only(Packages, found).wanted == (

@@ -20,7 +20,6 @@ def accepted(text: str) -> list[str]:
 def test_everything_that_is_not_named_is_dropped() -> None:
     text = render_firewall(MEMBERS, service_ports=PORTS)
     assert "hook input priority filter; policy drop;" in text
-    assert "forward" not in re.sub(r"#.*", "", text)
     assert accepted(text) == [
         'iif "lo" accept',
         "ct state established,related accept",
@@ -32,17 +31,18 @@ def test_everything_that_is_not_named_is_dropped() -> None:
         "ip daddr 224.0.0.251 udp dport 5353 accept",
         "ip6 daddr ff02::fb udp dport 5353 accept",
         "accept",  # what the node itself sends
+        "accept",  # and what it forwards, except to members
     ]
 
 
 def test_no_chain_leaves_to_its_policy_what_a_reload_would_let_through() -> None:
     text = render_firewall(MEMBERS, service_ports=PORTS)
     policies = re.findall(r"hook (\w+) .*policy (\w+);", text)
-    assert policies == [("input", "drop"), ("output", "drop")]
+    assert policies == [("input", "drop"), ("output", "drop"), ("forward", "drop")]
     chains = re.findall(r"chain (\w+) {\n(.*?)\n    }", text, re.DOTALL)
     last = {name: body.splitlines()[-1].strip() for name, body in chains}
     assert last["input"] == "drop"
-    assert last["output"] == "accept"
+    assert last["output"] == last["forward"] == "accept"
 
 
 def test_the_cluster_is_believed_by_ipv4_and_tcp_only() -> None:
@@ -74,7 +74,9 @@ def test_accounts_are_held_back_where_the_sender_is_known() -> None:
 def test_the_service_user_may_be_kept_to_members() -> None:
     text = render_firewall(MEMBERS, service_ports=PORTS, egress=Egress.MEMBERS)
     rows = [line.strip() for line in text.splitlines() if "skuid SERVICE_USER" in line]
-    assert [row.split()[-1] for row in rows] == ["accept", "accept", "admin-prohibited"]
+    last = [row.split()[-1] for row in rows]
+    assert last == ["reject", "accept", "accept", "admin-prohibited"]
+    assert "th dport 53 reject" in rows[0]
 
 
 @pytest.mark.parametrize("egress", Egress)

@@ -16,6 +16,7 @@ from boardcluster.services.provision import units
 from boardcluster.services.provision.units import (
     FIREWALL_UNIT,
     render_firewall_unit,
+    render_nftables_drop_in,
     render_units,
     unit_name,
 )
@@ -130,7 +131,13 @@ def test_the_firewall_is_there_before_the_network() -> None:
     assert "Before=network-pre.target" in text
     assert "WantedBy=sysinit.target" in text
     assert text.count("nft -f /etc/boardcluster/firewall.nft") == 2
-    # Debian's /etc/nftables.conf flushes all rules, also on a reload.
     rows = rows_of(text)
-    assert rows["ReloadPropagatedFrom"] == rows["PartOf"] == "nftables.service"
+    assert rows["PartOf"] == "nftables.service"
     assert "nftables.service" in rows["After"].split()
+
+
+def test_nftables_of_the_boards_own_loads_the_firewall_again() -> None:
+    """Debian's /etc/nftables.conf flushes all rules, also on a reload."""
+    rows = rows_of(render_nftables_drop_in())
+    assert rows["ExecStartPost"] == rows["ExecReload"]
+    assert rows["ExecReload"] == "-/usr/sbin/nft -f /etc/boardcluster/firewall.nft"

@@ -68,7 +68,10 @@ class FileKind(ResourceKind):
         return difference(self.resource["path"], text_of(self.path), self.content())
 
     def do(self) -> str:
-        """Write it as a whole."""
+        """Write it as a whole, in a folder that is made if it is missing."""
+        if not os.path.isdir(os.path.dirname(self.path)):
+            self.note("made_folder", True)
+            os.mkdir(os.path.dirname(self.path), 0o755)
         write(self.path, self.content().encode(), mode=self.mode())
         self.node.units_changed |= self.is_unit
         return ""
@@ -81,6 +84,9 @@ class FileKind(ResourceKind):
     def undo(self) -> str:
         """Restore the former file, or remove this one."""
         restore_file(self.path, self.before)
+        if self.noted("made_folder", False):
+            with contextlib.suppress(OSError):  # somebody else has put something there since
+                os.rmdir(os.path.dirname(self.path))
         self.node.units_changed |= self.is_unit
         return ""
 

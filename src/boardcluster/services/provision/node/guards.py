@@ -118,7 +118,7 @@ class FirewallKind(FileKind):
         if cut := self.cut_off():
             words += f"; it closes {', '.join(cut)} to others (open_ports leaves a port open)"
         if _forwards():
-            words += "; what this node forwards as a gateway is not touched"
+            words += "; what this node forwards is not touched, but guests reach no member"
         return words
 
     def cut_off(self) -> list[str]:
