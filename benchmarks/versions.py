@@ -27,7 +27,7 @@ GOALS = {("wordcount", "spark"): 0.42, ("wordcount", "mapreduce"): 0.55}
 """Most that a median ratio may be, by workload and engine."""
 
 INVALID = 9
-"""Exit code of a campaign with a run that says nothing: the block is made again."""
+"""Exit code of a campaign with a run that says nothing: the next call makes the block again."""
 
 Cell = tuple[str, str]
 
@@ -123,6 +123,8 @@ def print_table(before: dict[int, dict[Cell, float]], now: dict[int, dict[Cell, 
     missed = False
     for cell, goal in GOALS.items():
         pairs = [(before[n][cell], now[n][cell]) for n in sorted(before.keys() & now.keys())]
+        if not pairs:
+            sys.exit("no block is whole on both sides: call this again")
         ratios = [second / first for first, second in pairs]
         first, second = (statistics.median(side) for side in zip(*pairs, strict=True))
         median = statistics.median(ratios)

@@ -27,12 +27,13 @@ def command(room: str) -> list[str]:
     return ["make", "--no-print-directory", room]
 
 
-def end_of(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a room; after Ctrl-C, which it gets as well, until it has cleaned up."""
+def end_of(process: subprocess.Popen[bytes], *others: subprocess.Popen[bytes]) -> int:
+    """Wait for a room; after Ctrl-C, which all get as well, until all have cleaned up."""
     try:
         return process.wait()
     except KeyboardInterrupt:
-        process.wait()
+        for each in (process, *others):
+            each.wait()
         raise
 
 
@@ -49,7 +50,7 @@ def run(rooms: list[str]) -> list[str]:
             for room, file in zip(rooms, said, strict=True)
         ]
         for room, process, file in zip(rooms, started, said, strict=True):
-            if end_of(process):
+            if end_of(process, *started):
                 failed.append(room)
             file.seek(0)
             print(f"== {room}\n{file.read()}", end="", flush=True)

@@ -796,6 +796,8 @@ def test_commands_and_files_are_the_users(
     (tmp_path / "source").write_text("content")
 
     assert remote.run(["id", "-un"]).text.strip() == stranger
+    asked = ["grep", "NoNewPrivs", "/proc/self/status"]
+    assert remote.run(asked).text.split()[-1] == "1", "as for daemons, no set-user-ID program"
     direct = make(host=f"{stranger}@node", user=stranger)  # needs no sudo, and may not use it
     assert direct.run(["id", "-un"]).text.strip() == stranger
     direct.close()

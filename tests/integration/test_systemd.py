@@ -235,10 +235,19 @@ def test_the_firewall_outlives_nftables_of_the_boards_own(
     for verb in ("start", "reload", "restart"):
         node.run(f"nft add table inet other && systemctl {verb} nftables")
         assert "table inet other" not in node.run("nft list tables")  # it has cleared all rules
+        if verb != "restart":  # with which our unit starts anew, after nftables
+            assert "ip saddr @members" in node.run("nft list ruleset")
+        wait_until(
+            lambda: node.run(f"systemctl is-active {FIREWALL_UNIT}", check=False) == "active\n",
+            "our unit",
+            seconds=30,
+        )
         assert "ip saddr @members" in node.run("nft list ruleset")
-        assert node.run(f"systemctl is-active {FIREWALL_UNIT}") == "active\n"
     node.run("systemctl stop nftables")
     assert node.run(f"systemctl is-active {FIREWALL_UNIT}", check=False) == "inactive\n"
+    node.run("systemctl start nftables")
+    assert "table inet boardcluster" not in node.run("nft list tables"), "nor rules not confirmed"
+    node.run("systemctl stop nftables")
 
 
 def test_unconfirmed_rules_are_gone_after_a_loss_of_power(

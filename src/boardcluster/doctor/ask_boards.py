@@ -104,15 +104,20 @@ def _sshd_settings(said: Mapping[str, Any] | None) -> dict[str, str]:
 def firewall_is_whole(listed: str) -> bool:
     """Return whether our table, as ``nft list`` prints it, has what closes a board.
 
-    It drops all but what it names, and holds other accounts of the board back. A table stays when
-    its rules are flushed, or when somebody lets its chain accept everything.
+    It drops all but what it names, and holds other accounts and guests of the board back. A table
+    stays when its rules are flushed, or when somebody lets its chain accept everything.
     """
     words = " ".join(listed.split())
     return all(
         part in words
         for part in (
-            *("hook input", "policy drop;", "set members {", "ip saddr @members tcp dport"),
-            *("hook output", "jump strangers", "ip daddr @members tcp dport"),
+            "set members {",
+            "hook input priority filter; policy drop;",
+            "ip saddr @members tcp dport",
+            "hook output priority filter; policy drop; meta skuid != {",
+            "} ct direction original jump strangers",
+            "hook forward priority filter; policy drop; ip saddr != @members ip daddr @members ct",
+            "ip daddr @members tcp dport",
         )
     )
 

@@ -134,7 +134,7 @@ def texts(root: str, paths: Sequence[str], *, of_jobs: bool = False) -> dict[str
     """Read small files, of a long one the first whole lines; what cannot be read is left out.
 
     Where jobs may write, a name may lead to a device or wait for a writer for ever: with
-    ``of_jobs`` no link is followed and nothing is waited for.
+    ``of_jobs`` only a file is read that has that name itself, and nothing is waited for.
     """
     flags = os.O_NOFOLLOW | os.O_NONBLOCK if of_jobs else 0
     answer = {}
@@ -143,6 +143,8 @@ def texts(root: str, paths: Sequence[str], *, of_jobs: bool = False) -> dict[str
             with open(
                 inside(root, path), "rb", opener=lambda name, mode: os.open(name, mode | flags)
             ) as stream:
+                if of_jobs and not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    continue
                 text = stream.read(FILE_BYTES_MOST)
         except OSError:
             continue  # absent, or a link without a carrier, which refuses its speed
@@ -239,7 +241,8 @@ def spaces(root: str, mountinfo: str) -> dict[str, list[int]]:
 def javas(root: str, java_home: str) -> dict[str, dict[str, str]]:
     """Answer, for the real folder of each Java, its ``release`` file and its program's head.
 
-    Root and all daemons run it, so one that another account may replace is left out.
+    Root and all daemons run it, so one is left out that any account may replace but root and the
+    user who logs in.
     """
     patterns = [f"{java_home}/bin/java"] if java_home else []
     answer = {}
@@ -258,12 +261,14 @@ def javas(root: str, java_home: str) -> dict[str, dict[str, str]]:
 
 
 def others_may_change(root: str, place: str) -> bool:
-    """Whether anybody but root and the user who asks may change a file or a folder above it."""
+    """Whether anybody but root and the user who logs in may change a file or a folder above it."""
+    users = (0, os.geteuid(), int(os.environ.get("SUDO_UID", "0")))
+    groups = (0, os.getegid(), int(os.environ.get("SUDO_GID", "0")))
     while True:
         found = os.stat(place)
-        shared = found.st_mode & stat.S_IWGRP and found.st_gid not in (0, os.getegid())
+        shared = found.st_mode & stat.S_IWGRP and found.st_gid not in groups
         loose = (found.st_mode & stat.S_IWOTH or shared) and not found.st_mode & stat.S_ISVTX
-        if found.st_uid not in (0, os.geteuid()) or loose:
+        if found.st_uid not in users or loose:
             return True
         if place in ("/", root.rstrip("/")):
             return False

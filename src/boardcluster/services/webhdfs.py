@@ -112,10 +112,10 @@ class WebHdfs:
         """
         answer = self._ask("listing", "GET", path, "LISTSTATUS")
         rows = answer.json()["FileStatuses"]["FileStatus"]
-        for row in rows:
-            if "/" in row["pathSuffix"] or row["pathSuffix"] in (".", ".."):
+        for name in (str(row["pathSuffix"]) for row in rows):
+            if "/" in name or "\0" in name or name in (".", ".."):
                 raise RemoteError(
-                    f"HDFS lists {row['pathSuffix']!r} in {path}, which is no name of a file",
+                    f"HDFS lists {name!r} in {path}, which is no name of a file",
                     hint="something answers in place of the NameNode: run `boardcluster down`",
                 )
         return [

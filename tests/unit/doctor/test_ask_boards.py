@@ -34,11 +34,19 @@ table inet boardcluster {
 \t\tiif "lo" accept
 \t\ttcp dport 22 accept
 \t\tip saddr @members tcp dport 1-65535 accept
+\t\tdrop
 \t}
 
 \tchain output {
-\t\ttype filter hook output priority filter; policy accept;
+\t\ttype filter hook output priority filter; policy drop;
 \t\tmeta skuid != { 0, 998, 1000 } ct direction original jump strangers
+\t\taccept
+\t}
+
+\tchain forward {
+\t\ttype filter hook forward priority filter; policy drop;
+\t\tip saddr != @members ip daddr @members ct direction original jump strangers
+\t\taccept
 \t}
 
 \tchain strangers {
@@ -169,7 +177,10 @@ def test_the_firewall(
 @pytest.mark.parametrize(
     ("was", "now"),
     [
-        ("policy drop", "policy accept"),
+        ("hook input priority filter; policy drop", "hook input priority filter; policy accept"),
+        ("meta skuid != { 0, 998, 1000 } ct direction original jump strangers", ""),
+        ("ip saddr != @members ip daddr @members ct direction original jump strangers", ""),
+        ("hook forward", "hook input"),
         ("hook input", "hook output"),
         ("set members", "set others"),
         ("hook output", "hook postrouting"),
@@ -187,7 +198,7 @@ def test_a_firewall_without_its_parts_is_not_whole(was: str, now: str) -> None:
 @pytest.mark.skipif(shutil.which("nft") is None, reason="nftables is not installed here")
 def test_a_firewall_as_nft_itself_lists_it() -> None:
     rules = render_firewall(["10.0.0.1", "10.0.0.2"], service_ports=[8020])
-    for name, number in (("SSH_PORT", "22"), ("TRUSTED_USERS", "0, 1")):
+    for name, number in (("SSH_PORT", "22"), ("SSH_OF_ALL", "22"), ("TRUSTED_USERS", "0, 1")):
         rules = rules.replace(name, number)
     chain = "inet boardcluster input"
     for then, whole in (
@@ -195,6 +206,7 @@ def test_a_firewall_as_nft_itself_lists_it() -> None:
         (f"nft flush chain {chain}", False),
         ("nft flush chain inet boardcluster output", False),
         ("nft flush chain inet boardcluster strangers", False),
+        ("nft flush chain inet boardcluster forward", False),
         (f"nft chain {chain} '{{ policy accept; }}'", False),
     ):
         done = subprocess.run(

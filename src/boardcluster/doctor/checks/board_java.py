@@ -36,7 +36,8 @@ def _suits(java: JavaHome, pair: EnginePair) -> bool:
 
 CHECK = Check(
     where=Where.BOARDS,
-    looks_at="Every Java on each board, and where /opt/boardcluster/java points.",
+    looks_at="Every Java on each board that only root and the user who logs in may change, and "
+    "where /opt/boardcluster/java points.",
     why="Hadoop up to 3.4.2 fails on Java 24 and newer, and Spark 4 needs Java 17.",
     source='HADOOP-19212 and JEP 486; Apache Spark 4.1, "Downloading"; the lock files in pairs/',
     severity=Severity.ERROR,

@@ -12,8 +12,8 @@ guest whose packets a board masquerades, so each board holds these back where it
 Loading the table again lets nobody in. The kernel activates the new rules in one step, but sets the
 policy of a new chain later, when the old chain may be gone already: what only the policy drops gets
 in for some microseconds, one packet per load in a flood. Hence each chain ends with a rule. A
-packet that left the new chain before that step meets the old one when it is empty: hence both
-policies are drop.
+packet that passed the new chain before that step may still meet the old chain, which is empty by
+then: hence the policy of every chain is drop.
 """
 
 from __future__ import annotations
@@ -74,9 +74,10 @@ def render_firewall(
     """Return the table as a file for ``nft -f``, which loads all of it or nothing.
 
     SSH_PORT in it is replaced on the node by the port by which it is reached, so that no firewall
-    can lock us out; SERVICE_USER by the number of the user who runs the cluster, and TRUSTED_USERS
-    by root's, that one's, the number of the user who logs in and apt's. What a node forwards is not
-    touched, except to members, nor what it asks for beyond them, except by the service user.
+    can lock us out; SSH_OF_ALL by that and 22, by which others may be reached; SERVICE_USER by the
+    number of the user who runs the cluster, and TRUSTED_USERS by root's, that one's, the number of
+    the user who logs in and apt's. What a node forwards is restricted only towards members; what it
+    asks for elsewhere, only for the service user.
 
     Args:
         addresses: IPv4 addresses of the cluster's nodes.
@@ -86,8 +87,7 @@ def render_firewall(
         egress: what daemons and jobs may reach.
     """
     ssh = "\n        ".join(_ssh_rules(ssh_from))
-    rules = "".join(f"        {rule}\n" for rule in _port_rules(open_ports))
-    own = f"\n        # services of the boards' own\n{rules}" if rules else ""
+    own = _own_services(open_ports)
     return f"""\
 #!/usr/sbin/nft -f
 # Written by boardcluster; `boardcluster up` writes it again.
@@ -136,7 +136,7 @@ table {_TABLE} {{
 
 
 def _output(service_ports: Sequence[int], open_ports: Sequence[str], egress: Egress) -> str:
-    free = ", ".join(["SSH_PORT", *map(str, _numbers(open_ports, "tcp"))])
+    free = ", ".join(["SSH_OF_ALL", *map(str, _numbers(open_ports, "tcp"))])
     served = ", ".join(map(str, sorted(set(service_ports))))
     return f"""\
     chain output {{
@@ -162,6 +162,11 @@ def _output(service_ports: Sequence[int], open_ports: Sequence[str], egress: Egr
         oif "lo" tcp dport {{ {served} }} reject with tcp reset
     }}
 """
+
+
+def _own_services(open_ports: Sequence[str]) -> str:
+    rules = "".join(f"        {rule}\n" for rule in _port_rules(open_ports))
+    return f"\n        # services of the boards' own\n{rules}" if rules else ""
 
 
 def _ssh_rules(networks: Sequence[str]) -> list[str]:

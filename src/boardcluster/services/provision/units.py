@@ -117,13 +117,15 @@ def render_nftables_drop_in() -> str:
     """Return what loads the firewall again as a part of each start and reload of nftables.
 
     Debian's file for that begins with ``flush ruleset``. A start on a board that is up is not
-    passed on to our unit, which is active already, whatever it depends on.
+    passed on to our unit, which is active already, whatever it depends on. Where it is not active,
+    it comes by itself, after it has taken rules back that nobody confirmed, or is not wanted.
     """
+    again = f"systemctl -q is-active {FIREWALL_UNIT} && exec /usr/sbin/nft -f {FIREWALL_FILE}"
     return f"""\
 # Written by boardcluster.
 [Service]
-ExecStartPost=-/usr/sbin/nft -f {FIREWALL_FILE}
-ExecReload=-/usr/sbin/nft -f {FIREWALL_FILE}
+ExecStartPost=-/bin/sh -c '{again}'
+ExecReload=-/bin/sh -c '{again}'
 """
 
 

@@ -45,6 +45,13 @@ def test_no_chain_leaves_to_its_policy_what_a_reload_would_let_through() -> None
     assert last["output"] == last["forward"] == "accept"
 
 
+def test_guests_of_a_board_reach_no_member() -> None:
+    """Their own address is known where a board forwards, and only there."""
+    rule = "ip saddr != @members ip daddr @members ct direction original jump strangers"
+    forward = render_firewall(MEMBERS, service_ports=PORTS).partition("chain forward {")[2]
+    assert rule in forward.partition("}")[0]
+
+
 def test_the_cluster_is_believed_by_ipv4_and_tcp_only() -> None:
     rules = [
         line
@@ -66,7 +73,7 @@ def test_loading_it_replaces_what_was_loaded() -> None:
 def test_accounts_are_held_back_where_the_sender_is_known() -> None:
     text = render_firewall(MEMBERS, service_ports=PORTS, open_ports=["53/tcp", "53/udp"])
     assert "meta skuid != { TRUSTED_USERS } ct direction original jump strangers" in text
-    assert "ip daddr @members tcp dport != { SSH_PORT, 53 } reject with tcp reset" in text
+    assert "ip daddr @members tcp dport != { SSH_OF_ALL, 53 } reject with tcp reset" in text
     assert 'oif "lo" tcp dport { 8020, 9870 } reject with tcp reset' in text
     assert "SERVICE_USER" not in text
 
@@ -89,7 +96,12 @@ def test_nft_understands_it(egress: Egress) -> None:
         ssh_from=["10.0.0.0/8", "fd00::/8"],
         egress=egress,
     )
-    for name, number in (("SSH_PORT", "22"), ("SERVICE_USER", "1"), ("TRUSTED_USERS", "0, 1")):
+    for name, number in (
+        ("SSH_PORT", "22"),
+        ("SSH_OF_ALL", "22, 2222"),
+        ("SERVICE_USER", "1"),
+        ("TRUSTED_USERS", "0, 1"),
+    ):
         rules = rules.replace(name, number)
     done = subprocess.run(
         ["unshare", "-rn", "nft", "-c", "-f", "-"],

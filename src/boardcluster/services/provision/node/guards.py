@@ -85,7 +85,9 @@ class FirewallKind(FileKind):
         route = ssh_connection()
         service = _number_of(self.resource["service_user"])
         trusted = dict.fromkeys(["0", service, os.environ.get("SUDO_UID", "0"), *_apt_number()])
-        rules = super().content().replace("SSH_PORT", str(route[1] if route else SSH_PORT))
+        port = route[1] if route else SSH_PORT
+        ports = ", ".join(map(str, dict.fromkeys([port, SSH_PORT])))
+        rules = super().content().replace("SSH_PORT", str(port)).replace("SSH_OF_ALL", ports)
         return rules.replace("SERVICE_USER", service).replace("TRUSTED_USERS", ", ".join(trusted))
 
     def listing(self) -> str:
@@ -118,7 +120,7 @@ class FirewallKind(FileKind):
         if cut := self.cut_off():
             words += f"; it closes {', '.join(cut)} to others (open_ports leaves a port open)"
         if _forwards():
-            words += "; what this node forwards is not touched, but guests reach no member"
+            words += "; of what this node forwards, guests reach members by SSH and open_ports only"
         return words
 
     def cut_off(self) -> list[str]:
