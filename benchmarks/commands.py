@@ -13,7 +13,11 @@ CLI = (sys.executable, "-m", "boardcluster")
 
 
 def run(
-    home: Path, *arguments: str, codes: Sequence[int] = (0,), **options: Any
+    home: Path,
+    *arguments: str,
+    codes: Sequence[int] = (0,),
+    program: Sequence[str] = CLI,
+    **options: Any,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line on a home; end this program if it does not end with one of the codes.
 
@@ -25,12 +29,13 @@ def run(
         home: the home.
         *arguments: of the command line.
         codes: exit codes that are right.
+        program: another version's command line.
         **options: of Popen, as where its output goes.
 
     Returns:
         What it wrote to pipes, and its exit code.
     """
-    argv = [*CLI, *arguments]
+    argv = [*program, *arguments]
     env = {**os.environ, "BOARDCLUSTER_HOME": str(home)}
     process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, text=True, **options)
     try:

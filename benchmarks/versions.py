@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -22,12 +21,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import commands
+
+from boardcluster.errors import RunError
+
 HERE = Path(__file__).resolve().parent.parent
 GOALS = {("wordcount", "spark"): 0.42, ("wordcount", "mapreduce"): 0.55}
 """Most that a median ratio may be, by workload and engine."""
-
-INVALID = 9
-"""Exit code of a campaign with a run that says nothing: the next call makes the block again."""
 
 Cell = tuple[str, str]
 
@@ -49,23 +49,15 @@ class Version:
     """One checkout, and the cluster that it runs."""
 
     def __init__(self, checkout: Path, home: Path, subnet: str) -> None:
-        self.program = checkout / ".venv" / "bin" / "boardcluster"
+        self.program = [str(checkout / ".venv" / "bin" / "boardcluster")]
         self.home = home
         self.subnet = subnet
 
     def __call__(self, *arguments: str, codes: Sequence[int] = (0,)) -> str:
-        """Run the program, which cannot ask; return what it printed."""
-        done = subprocess.run(
-            [str(self.program), *arguments],
-            env={**os.environ, "BOARDCLUSTER_HOME": str(self.home)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-        if done.returncode not in codes:
-            sys.exit(f"{' '.join(arguments)} ended with {done.returncode}")
-        return done.stdout
+        """Run the program; return what it printed."""
+        return commands.run(
+            self.home, *arguments, codes=codes, program=self.program, stdout=subprocess.PIPE
+        ).stdout
 
     def block(self, number: int, size: str) -> None:
         """Run each job once, unless that is done."""
@@ -77,7 +69,8 @@ class Version:
         file.write_text(CAMPAIGN.format(block=number, size=size))
         try:
             self("up")
-            self("run", str(file), "--new", codes=(0, INVALID))
+            # A block with a run that is invalid is not whole: the next call makes it again.
+            self("run", str(file), "--new", codes=(0, RunError.exit_code))
         finally:
             self("down")
 

@@ -284,17 +284,44 @@ def connects(prefix: tuple[str, ...], address: str, port: int) -> bool:
     return subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def test_the_firewall_lets_in_the_cluster_and_ssh_and_nobody_else(lab: Lab) -> None:
+@pytest.fixture
+def ends() -> Iterator[contextlib.ExitStack]:
+    """Ends what a test has started, also where it fails."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def serve(
+    ends: contextlib.ExitStack, prefix: tuple[str, ...], program: str, *where: str | int
+) -> None:
+    """Start a program that serves, and wait until it says that it does."""
+    words = [*prefix, "/usr/bin/python3", "-c", program, *map(str, where)]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE)
+    ends.enter_context(ended(server))
+    assert server.stdout is not None
+    server.stdout.readline()
+
+
+def test_the_firewall_lets_in_the_cluster_and_ssh_and_nobody_else(
+    lab: Lab, ends: contextlib.ExitStack
+) -> None:
     pi0, pi1 = lab.boards.nodes
     enter = ("nsenter", "--target", str(pi0.pid), "--net", "--")
     other = ("nsenter", "--target", str(pi1.pid), "--net", "--")
     program = LISTEN + "while True: s.accept()[0].close()"
-    listener = subprocess.Popen(
-        [*enter, "/usr/bin/python3", "-c", program, pi0.address], stdout=subprocess.PIPE
-    )
     try:
-        assert listener.stdout is not None
-        listener.stdout.readline()
+        serve(ends, enter, program, pi0.address)
         assert connects(lab.boards.outside_prefix, pi0.address, 9864)  # open, so this can fail
         lab.words("apply")
         assert not connects(lab.boards.outside_prefix, pi0.address, 9864)
@@ -315,10 +342,6 @@ def test_the_firewall_lets_in_the_cluster_and_ssh_and_nobody_else(lab: Lab) -> N
         assert lab.words("apply", security="insecure-lab") == ["removes the firewall"]
         assert connects(lab.boards.outside_prefix, pi0.address, 9864)
     finally:
-        listener.kill()
-        listener.wait()
-        assert listener.stdout is not None
-        listener.stdout.close()
         lab.words("uninstall")
 
 
@@ -354,11 +377,12 @@ SERVED = (8020, 9866, 8032, 8041, 13562)
 """NameNode, DataNode, ResourceManager, NodeManager and shuffle."""
 
 
-def test_other_accounts_of_a_board_reach_no_service_of_members(lab: Lab) -> None:
+def test_other_accounts_of_a_board_reach_no_service_of_members(
+    lab: Lab, ends: contextlib.ExitStack
+) -> None:
     """Own services of such an account go on, as does SSH; egress keeps daemons and jobs inside."""
     pi0, pi1 = lab.boards.nodes
     own_port, job_port = 8099, 40404  # of another program of the board, and of a job
-    listeners = []
     lab.on("useradd --create-home other")
     try:
         for prefix in (
@@ -366,13 +390,7 @@ def test_other_accounts_of_a_board_reach_no_service_of_members(lab: Lab) -> None
             ("nsenter", "--target", str(pi1.pid), "--net", "--"),
             lab.boards.outside_prefix,
         ):
-            ports = map(str, (own_port, job_port, *SERVED))
-            listener = subprocess.Popen(
-                [*prefix, "/usr/bin/python3", "-c", SERVE, *ports], stdout=subprocess.PIPE
-            )
-            listeners.append(listener)
-            assert listener.stdout is not None
-            listener.stdout.readline()
+            serve(ends, prefix, SERVE, own_port, job_port, *SERVED)
         members = [
             (address, port)
             for address in (pi0.address, pi1.address)
@@ -398,11 +416,6 @@ def test_other_accounts_of_a_board_reach_no_service_of_members(lab: Lab) -> None
             assert all(reaches(lab, user, *beyond)), user
         assert lab.words("apply", egress="members") == []
     finally:
-        for listener in listeners:
-            listener.kill()
-            listener.wait()
-            assert listener.stdout is not None
-            listener.stdout.close()
         lab.words("uninstall")
         lab.on("userdel --remove other")
 
@@ -500,7 +513,9 @@ def got_in(siege: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
-def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(lab: Lab) -> None:
+def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(
+    lab: Lab, ends: contextlib.ExitStack
+) -> None:
     """From another host of the network, and from an account of a board."""
     pi0, pi1 = lab.boards.nodes
     enter = [("nsenter", "--target", str(node.pid), "--net", "--") for node in (pi0, pi1)]
@@ -517,16 +532,10 @@ def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(lab:
     account = [("tcp", address, port) for address in ("127.0.0.1", "::1", pi0.address, six[0])]
     account += [(kind, address, port) for kind in ("tcp", "udp") for address in (six[1],)]
     account += [("tcp", pi1.address, port)]
-    echoes = [
-        subprocess.Popen([*prefix, "/usr/bin/python3", "-c", ECHO, str(port)], stdout=-1, text=True)
-        for prefix in enter
-    ]
     lab.on("useradd --create-home other")
-    sieges: list[subprocess.Popen[str]] = []
     try:
-        for echo in echoes:
-            assert echo.stdout is not None
-            echo.stdout.readline()
+        for entered in enter:
+            serve(ends, entered, ECHO, port)
         inside = ("nsenter", "--target", str(pi0.pid), "--net", "--mount", "--")
         for prefix, targets, user in (
             (lab.boards.outside_prefix, outside, ""),
@@ -541,11 +550,13 @@ def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(lab:
         rules = (pi0.root / "etc/boardcluster/firewall.nft").read_text()
         (pi1.root / "run" / "firewall.nft").write_text(rules)  # as the other board would have it
         lab.on("nft -f /run/firewall.nft", node=1)
-        sieges += [
+        sieges = [
             besieging(lab.boards.outside_prefix, outside, seconds=12),
             besieging(lab.boards.outside_prefix, [("flood", pi0.address, port)], seconds=12),
             besieging(inside, account, seconds=12, user="other"),
         ]
+        for siege in sieges:
+            ends.enter_context(ended(siege))
         again = "for i in $(seq 60); do nft -f /etc/boardcluster/firewall.nft; done"
         while sieges[0].poll() is None:
             lab.on(again)
@@ -555,32 +566,23 @@ def test_nobody_gets_in_by_ipv6_or_udp_nor_while_the_rules_are_loaded_again(lab:
             assert seen["tries"] > 200
         assert connects(lab.boards.outside_prefix, pi0.address, 22)
     finally:
-        for started in [*echoes, *sieges]:
-            started.kill()
-            started.wait()
-            if started.stdout is not None:
-                started.stdout.close()
         lab.words("uninstall")
         lab.on("nft delete table inet boardcluster 2>/dev/null || true", node=1)
         lab.on("userdel --remove other")
 
 
-def test_guests_of_a_board_reach_no_service_of_members(lab: Lab) -> None:
+def test_guests_of_a_board_reach_no_service_of_members(
+    lab: Lab, ends: contextlib.ExitStack
+) -> None:
     """A container behind a masquerading board would arrive at the others under its address."""
     pi0, pi1 = lab.boards.nodes
     enter = [("nsenter", "--target", str(node.pid), "--net", "--") for node in (pi0, pi1)]
     guest = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+    ends.enter_context(ended(guest))
     inside = ("nsenter", "--target", str(guest.pid), "--net", "--")
-    listeners = [
-        subprocess.Popen(
-            [*prefix, "/usr/bin/python3", "-c", SERVE, "8099", *map(str, SERVED)], stdout=-1
-        )
-        for prefix in enter
-    ]
     try:
-        for listener in listeners:
-            assert listener.stdout is not None
-            listener.stdout.readline()
+        for prefix in enter:
+            serve(ends, prefix, SERVE, 8099, *SERVED)
         wait_until(lambda: namespace(guest.pid) != namespace(os.getpid()), "the guest")
         for prefix, commands in (
             (
@@ -614,11 +616,6 @@ def test_guests_of_a_board_reach_no_service_of_members(lab: Lab) -> None:
         assert connects(inside, pi1.address, 22)
         assert connects(enter[0], pi1.address, SERVED[0])  # the member itself, as root
     finally:
-        for process in (*listeners, guest):
-            process.kill()
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
         subprocess.run([*enter[0], "ip", "link", "delete", "guests"], check=False)
         subprocess.run([*enter[0], "sysctl", "-qw", "net.ipv4.ip_forward=0"], check=True)
         subprocess.run([*enter[0], "nft", "delete", "table", "ip", "guests"], check=False)

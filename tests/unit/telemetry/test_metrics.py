@@ -187,7 +187,9 @@ def test_a_node_that_hangs_is_down_and_delays_nobody(
     began = time.monotonic()
     until(made, lambda found: not is_up(found, "pi2"))
     assert time.monotonic() - began < 8, "not only at its time-out"
-    assert "it has not answered for " in made.errors()["pi2"]
+    said = made.errors()["pi2"]
+    assert said.startswith("it has not answered for ")
+    assert int(said.split()[-2]) >= 2, "not before it is stale"
     user = ("boardcluster_cpu_seconds_total", (("node", "pi1"), ("state", "user")))
     since = time.monotonic()
     found = read(made.look())
@@ -199,7 +201,7 @@ def test_a_node_that_hangs_is_down_and_delays_nobody(
     pid = agent_of(made)
     since = time.monotonic()
     made.close()
-    assert time.monotonic() - since < 20
+    assert time.monotonic() - since < 8, "not only at its time-out"
     until_ended(pid)
     assert not list((tmp_path / "pi1").iterdir())
     assert not [row for row in threading.enumerate() if row.name.startswith("metrics ")]
@@ -214,7 +216,7 @@ def test_a_node_that_hangs_from_the_start_is_named_and_left(
     made.start()
     began = time.monotonic()
     made.settle(longest_seconds=2.0)
-    assert 1.5 < time.monotonic() - began < 20
+    assert 1.5 < time.monotonic() - began < 8, "not only at its time-out"
     until(made, is_up)
     assert made.errors() == {"pi2": "it has not answered yet"}
     made.close()

@@ -131,11 +131,11 @@ table {_TABLE} {{
         drop
     }}
 
-{_output(service_ports, open_ports, egress)}}}
+{_held_back(service_ports, open_ports, egress)}}}
 """
 
 
-def _output(service_ports: Sequence[int], open_ports: Sequence[str], egress: Egress) -> str:
+def _held_back(service_ports: Sequence[int], open_ports: Sequence[str], egress: Egress) -> str:
     free = ", ".join(["SSH_OF_ALL", *map(str, _numbers(open_ports, "tcp"))])
     served = ", ".join(map(str, sorted(set(service_ports))))
     return f"""\

@@ -157,11 +157,11 @@ def admin_of(node: LiveNode, state: LiveState) -> NetnsRemote:
     return NetnsRemote(node.name, pid=node.pid, own_user=state.own_user, joining=joining)
 
 
-def _attach_disks(state: LiveState) -> None:
-    """Give limited nodes their disks, or the folder of those that have none.
+def _hand_over_folders(state: LiveState) -> None:
+    """Make the disks of limited nodes, or a folder where there is none, in each node's folder.
 
-    The service user gets a node's folder only afterwards, so that no job can put anything in the
-    place of what root makes and mounts there.
+    The service user gets that folder only afterwards, so that no job can put anything in the place
+    of what root makes and mounts there.
     """
     disks = {row.node: row.disk for row in state.limits}
     for node in state.nodes:
@@ -446,7 +446,7 @@ class EmulatedNodes:
         state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
         if state.service_uid:
             _expose(state, needed)
-        _attach_disks(state)
+        _hand_over_folders(state)
         return state
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
