@@ -28,9 +28,8 @@ from pathlib import Path
 import commands
 signal.signal(signal.SIGINT, signal.default_int_handler)
 program, marks = map(Path, sys.argv[1:])
-commands.CLI = (sys.executable, "-c", program.read_text())
 try:
-    commands.run(marks, str(marks))
+    commands.run(marks, str(marks), program=(sys.executable, "-c", program.read_text()))
 except KeyboardInterrupt:
     print((marks / "cleaned up").exists())
 """
