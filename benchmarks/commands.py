@@ -1,4 +1,4 @@
-"""The command line, as benchmarks run it."""
+"""The command line, as benchmarks run it, and the version that it is."""
 
 from __future__ import annotations
 
@@ -47,3 +47,11 @@ def run(
         said = "".join(f"\n{text}" for text in (out, err) if text)
         sys.exit(f"{' '.join(arguments)} ended with {process.returncode}{said}")
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def checked_out() -> str:
+    """Return the commit of this checkout, with a + if files differ from it; empty outside git."""
+    argv = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    folder = Path(__file__).parent
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout.strip()

@@ -23,7 +23,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from commands import run
+import commands
 
 import boardcluster as bc
 
@@ -58,9 +58,10 @@ def main() -> int:
         file = given.home / f"{NAME}.toml"
         file.write_text(campaign_of(given.home))
         bc.open(home=given.home, tell=print).run(file, resume=True, starts=given.blocks)
-    rows = found_in(given.home) if given.home else []
-    made = {row["campaign"] for row in rows}
-    rows = [row for row in kept() if row["campaign"] not in made] + rows  # the newest come last
+    rows = kept()
+    known = {block_of(row) for row in rows}
+    if given.home:  # the newest come last
+        rows += [row for row in found_in(given.home) if block_of(row) not in known]
     if given.what == "keep":
         KEPT.parent.mkdir(exist_ok=True)
         KEPT.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
@@ -82,7 +83,7 @@ def search(home: Path, cell: Cell, budget: str) -> None:
     workload, engine = cell
     print(f"\n{workload} on {engine}", flush=True)
     files = ("--set", f"files={FILES_OF_DFSIO}") if workload == "dfsio" else ()
-    run(
+    commands.run(
         home,
         *("tune", workload, "--engine", engine, "--size", SIZE, "--budget", budget),
         *("--seed", str(SEED), "--out", str(profile_of(home, cell)), "--continue", *files),
@@ -127,20 +128,27 @@ def kept() -> list[dict[str, Any]]:
     return rows
 
 
+def block_of(row: dict[str, Any]) -> tuple[str, int, str, str]:
+    """Return the campaign and start of a block, and its cell."""
+    return row["campaign"], row["start"], row["workload"], row["engine"]
+
+
 def found_in(home: Path) -> list[dict[str, Any]]:
     """Return the whole blocks of a home: a row for each with the seconds of both profiles."""
-    seconds: dict[tuple[str, int, str, str], dict[str, float]] = defaultdict(dict)
-    for row in bc.open(home=home).results().rows():
-        if row["state"] == "ok" and row["campaign_name"] == NAME:
-            key = (row["campaign"], row["start"], row["workload"], row["engine"])
-            seconds[key][row["profile"]] = row["duration_seconds"]
+    runs: dict[tuple[str, int, str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for run in bc.open(home=home).results().rows():
+        if run["state"] == "ok" and run["campaign_name"] == NAME:
+            runs[block_of(run)][run["profile"]] = run
     rows = []
-    for (campaign, start, workload, engine), both in sorted(seconds.items()):
+    for (campaign, start, workload, engine), both in sorted(runs.items()):
         if both.keys() == {BASE, PAPER}:
             settings, own = tuned(home, (workload, engine))
             row = {"campaign": campaign, "start": start, "workload": workload, "engine": engine}
-            row |= {"tuned": round(both[BASE], 2), PAPER: round(both[PAPER], 2)}
-            rows.append(row | {"against_base": own, "settings": settings})
+            for side, profile in (("tuned", BASE), (PAPER, PAPER)):
+                row[side] = round(both[profile]["duration_seconds"], 2)
+            row |= {"against_base": own, "settings": settings, "commit": commands.checked_out()}
+            tainted = sorted(name for name, run in both.items() if run["verdict"] != "valid")
+            rows.append(row | ({"tainted": tainted} if tainted else {}))
     return rows
 
 
@@ -160,8 +168,10 @@ def print_table(rows: list[dict[str, Any]]) -> int:
         ratio = statistics.median(row[PAPER] / row["tuned"] for row in found)
         ratios.append(ratio)
         own = f"{found[-1]['against_base']:.2f}" if found[-1]["settings"] else "nothing faster"
+        tainted = sum(1 for row in found if row.get("tainted"))
+        count = f"{len(found)}{f', {tainted} tainted' if tainted else ''}"
         print(
-            f"| {workload} | {engine} | {ours:.1f} s | {paper:.1f} s | {ratio:.2f} | {len(found)} "
+            f"| {workload} | {engine} | {ours:.1f} s | {paper:.1f} s | {ratio:.2f} | {count} "
             f"| {own} |"
         )
     mean = statistics.geometric_mean(ratios)

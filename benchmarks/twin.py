@@ -33,7 +33,15 @@ from boardcluster.analysis.experiments import column_words
 from boardcluster.cluster.folders import cache_folder
 from boardcluster.fetch.cache import no_progress
 from boardcluster.probes.sysbench_cpu import parse_cpu, tests_of
-from boardcluster.records import AttemptState, Measurement, NodeSpec, ProbeMode, Trial, Variant
+from boardcluster.records import (
+    AttemptState,
+    Measurement,
+    NodeSpec,
+    ProbeMode,
+    Trial,
+    Variant,
+    in_cell,
+)
 from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
 from boardcluster.spec.template import render_cluster
@@ -319,12 +327,13 @@ def _times(home: Path) -> dict[tuple[str, str], list[float]]:
 
 
 def _verified(home: Path) -> Iterator[tuple[Trial, Measurement]]:
-    """Yield every verified run of a home's campaigns."""
+    """Yield every verified run of a home's campaigns that was not too disturbed to count."""
     with Store.open(home, read_only=True) as store:
         results = [row for campaign in store.campaigns() for row in store.results(campaign.id)]
     for result in results:
         attempt, measurement = result.attempt, result.measurement
-        if attempt and measurement and attempt.state is AttemptState.OK:
+        ok = attempt is not None and attempt.state is AttemptState.OK
+        if ok and measurement is not None and in_cell(measurement):
             yield result.trial, measurement
 
 
