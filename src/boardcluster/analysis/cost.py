@@ -16,7 +16,14 @@ from dataclasses import dataclass
 
 from boardcluster.analysis.cells import Cell, Configuration
 from boardcluster.analysis.fingerprints import OF_NODES, differences_among
-from boardcluster.analysis.scaling import Fit, NodeScaling, node_scalings, scaling_among, setup_of
+from boardcluster.analysis.scaling import (
+    Fit,
+    NodeScaling,
+    latest_cells,
+    node_scalings,
+    scaling_among,
+    setup_of,
+)
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of, is_twin
 from boardcluster.records import (
@@ -225,7 +232,11 @@ def workers_to_match(fit: Fit, seconds: float) -> float:
 
 
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Gather what differs only in the number of workers, by number of workers."""
+    """Gather what differs only in the number of workers, by number of workers.
+
+    Of several setups with equally many workers the one that ran last stands for all: two rows with
+    one number would contradict each other.
+    """
     groups: dict[object, list[Cell]] = {}
     for cell in cells:
         if cell.workload not in _FAMILIES or cell.concurrency != 1:
@@ -234,7 +245,7 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
         common = dataclasses.replace(cell.configuration, workers=0, setup=_setup(cell))
         key = (common, cell.engine, setup_of(first), is_twin(first), _declared_dilation(first))
         groups.setdefault(key, []).append(cell)
-    return [sorted(group, key=lambda cell: cell.workers) for group in groups.values()]
+    return [latest_cells(group, lambda cell: cell.workers) for group in groups.values()]
 
 
 def _declared_dilation(result: Result) -> str:

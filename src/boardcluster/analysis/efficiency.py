@@ -27,6 +27,7 @@ from boardcluster.records import (
     Measurement,
     ProbeRun,
     Result,
+    in_cell,
 )
 
 __all__ = [
@@ -210,6 +211,11 @@ DGEMM_FIGURE = "dgemm_gflops_per_second"
 """The figure of the probe ``dgemm``."""
 
 
+def _is_of(run: ProbeRun, setup: Fingerprint) -> bool:
+    """Whether a probe ran on one of a setup's boards, as far as these were noted."""
+    return not setup.hardware or run.hardware in setup.hardware
+
+
 def dgemm_peak(
     workers: Sequence[str],
     setup: Fingerprint,
@@ -227,7 +233,8 @@ def dgemm_peak(
     Args:
         workers: names of the nodes that took part.
         setup: what the result was measured on.
-        probes: runs of probes on the cluster's nodes, oldest first.
+        probes: runs of probes on the cluster's nodes, oldest first. Those that were disturbed too
+            much, or that ran on another board of the same name, do not count.
         parameters: what was set of HPL, as ``hpl.ranks_per_node`` and ``hpl.binary``.
     """
     binary = parameters.get("hpl.binary", _BUILT)
@@ -240,6 +247,8 @@ def dgemm_peak(
     shared = setup.emulated and not setup.limits
     found: dict[str, tuple[int, float]] = {}
     for run in probes:
+        if not in_cell(run) or not (setup.emulated or _is_of(run, setup)):
+            continue
         rows = [row for row in run.figures if row.name == DGEMM_FIGURE]
         if setup.blas:
             rows = [row for row in rows if row.conditions.get("blas") == setup.blas]

@@ -93,9 +93,16 @@ def watch_standings(
     return tuple(found)
 
 
+def _is_at_work(store: Store, campaign_id: str) -> bool:
+    """Whether a run of a campaign is being made: a round counts once it has ended."""
+    return any(row.trial_id.startswith(f"{campaign_id}-") for row in store.running())
+
+
 def _standing(store: Store, record: WatchRecord) -> WatchStanding:
     rounds = tuple(
-        row for row in store.find_campaigns(record.name) if row.created_utc >= record.begun_utc
+        row
+        for row in store.find_campaigns(record.name)
+        if row.created_utc >= record.begun_utc and not _is_at_work(store, row.id)
     )
     results = [store.results(row.id, all_attempts=True) for row in rounds]
     found = [_cells(rows, record, tainted=record.tainted) for rows in results]

@@ -15,6 +15,9 @@ from boardcluster.units import format_bytes
 
 __all__ = ["cost_part", "cost_section", "loses"]
 
+_ALONE = 1.10
+"""One run that took less than so many times as long may have been slower by chance."""
+
 _SOURCE = (
     "COST, the configuration that outperforms a single thread, is the number of workers at which"
     " the cluster becomes faster than one competent program on one of its nodes (McSherry, Isard"
@@ -67,8 +70,10 @@ def loses(costs: Sequence[Cost]) -> KeyPoint | None:
 
 
 def _reaches(point: CostPoint, seconds: float) -> bool:
-    """Whether the interval of the cluster's time holds that of the program: neither is shown."""
-    return point.interval_seconds is not None and point.interval_seconds.low <= seconds
+    """Whether the cluster may be as fast as the program; one run is by chance a little slower."""
+    if point.interval_seconds is None:
+        return point.mean_seconds < _ALONE * seconds
+    return point.interval_seconds.low <= seconds
 
 
 def _ratio(row: Cost) -> float:

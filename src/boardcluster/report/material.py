@@ -54,7 +54,10 @@ class Material:
     @cached_property
     def _compared(self) -> tuple[tuple[FactorEffect, ...], tuple[NodeScaling, ...]]:
         cells = self.source.cells
-        return in_family(factor_effects(cells), node_scalings(cells), self.source.campaigns)
+        effects = [  # more work takes longer: no effect, and no member of the family
+            row for row in factor_effects(cells) if row.factor not in self.evidence.work_parameters
+        ]
+        return in_family(effects, node_scalings(cells), self.source.campaigns)
 
     @property
     def scalings(self) -> tuple[NodeScaling, ...]:

@@ -68,9 +68,7 @@ class Difference:
 def summary_section(material: Material) -> Iterator[Part]:
     """The findings that matter most; none without results."""
     source, validity = material.source, validity_of(material.source)
-    other_work = material.evidence.work_parameters
-    effects = [row for row in material.effects if row.factor not in other_work]
-    differences = differences_of(effects, material.scalings)
+    differences = differences_of(material.effects, material.scalings)
     chosen = (
         _untrusted(source, validity) or _difference(source, differences),
         loses(material.costs) or _held_back(source, material.evidence),
@@ -151,16 +149,16 @@ def _value(factor: str, value: str, cell: Cell) -> str:
 
 
 def _untrusted(source: Source, validity: Validity) -> KeyPoint | None:
-    """That the numbers cannot be trusted; None where most attempts count."""
+    """That the numbers cannot be trusted; None where most trials count."""
     if not validity.is_doubtful:
         return None
     reason, times = next(iter(validity.reasons), ("", 0))
     how = "most often" if times > 1 else "for instance"
     why = f", {how} because: {reason}" if reason else ""
-    out = validity.attempts - validity.counted
+    out = validity.trials - validity.counted
     return KeyPoint(
         name="These numbers cannot be trusted",
-        sentence=f"{out} of {words.count(validity.attempts, 'attempt')} do not count{why}",
+        sentence=f"{out} of {words.count(validity.trials, 'trial')} have no run that counts{why}",
         certainty="Each verdict is given below with its reason.",
         section="validity",
         emulated=source.is_emulated(source.results),

@@ -36,7 +36,9 @@ class Validity:
     counts: dict[str, int]
     """By ``valid``, ``tainted``, ``unjudged``, ``invalid`` and ``failed``; sums to ``attempts``."""
     counted: int
-    """How many are in the statistics."""
+    """How many are in the statistics; one of each trial at most."""
+    trials: int
+    """How many trials these are attempts at."""
     pending: int
     """Trials that have no attempt that ended."""
     warm_ups: int
@@ -65,8 +67,11 @@ class Validity:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether more attempts are out of the statistics than in them."""
-        return self.attempts > 0 and 2 * self.counted < self.attempts
+        """Whether more of these trials are out of the statistics than in them.
+
+        How many attempts it took says nothing: a repeat was made because one did not count.
+        """
+        return self.trials > 0 and 2 * self.counted < self.trials
 
 
 def validity_of(source: Source) -> Validity:
@@ -80,6 +85,7 @@ def validity_of(source: Source) -> Validity:
         attempts=len(measured),
         counts={kind: tally[kind] for kind in _KINDS},
         counted=sum(cell.count for cell in source.cells),
+        trials=len({item.trial.id for item in measured}),
         pending=len({item.trial.id for item in source.of_workloads()} - begun),
         warm_ups=len(ended) - len(measured),
         reasons=tuple(sorted(reasons.items(), key=lambda row: (-row[1], row[0]))),

@@ -235,10 +235,10 @@ def percent(value: float | None) -> str:
 
 
 def ratio(value: float) -> str:
-    """A ratio of at least 1, with enough digits to differ from 1."""
+    """A ratio of at least 1: near 1 with the digits of its interval, which it would leave else."""
     if value >= 9.95:
         return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 1.05 else f"{value:.3g}"
+    return f"{value:.1f}" if value >= 1.495 else f"{value:.3g}"
 
 
 def count(number: int, singular: str, plural: str = "") -> str:

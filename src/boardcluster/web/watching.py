@@ -44,6 +44,7 @@ _DIAGNOSE_SECONDS = 5.0
 _HOUR_SECONDS = 3600.0
 _STEP_SECONDS = 10.0
 _SILENT_SECONDS = 5.0
+_CAMPAIGN_STEP_SECONDS = 10.0
 _DECIMALS = {"user": 3, "system": 3, "iowait": 3, "steal": 3, "celsius": 1, "watts": 2}
 
 
@@ -353,7 +354,9 @@ class ClusterWatch:
         """The campaign that runs, or ran last; None without any."""
         if self._progress is None:
             return None
-        now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+        # What is left changes with each second: told so often, it would load what is measured.
+        at = time.time() // _CAMPAIGN_STEP_SECONDS * _CAMPAIGN_STEP_SECONDS
+        now = datetime.datetime.fromtimestamp(at, datetime.UTC)
         driver = driver_of_trials(self._driver)
         found = campaign_document(self._progress, driver, now)
         for key in ("moment_utc", "running"):
@@ -362,9 +365,7 @@ class ClusterWatch:
             found.pop("now", None)
         elif "now" in found:  # the page counts seconds itself
             found["now"].pop("elapsed_seconds", None)
-            found["left_at"] = int(now.timestamp()) // 10 * 10
-            for key in ("left_seconds",):
-                found[key] = round(found[key])
+            found["left_seconds"] = round(found["left_seconds"])
             if found["left_interval_seconds"]:
                 found["left_interval_seconds"] = list(map(round, found["left_interval_seconds"]))
         return found

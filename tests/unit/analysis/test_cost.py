@@ -434,6 +434,14 @@ def test_different_setups_of_the_points_are_said() -> None:
     assert row.remarks == ("the cluster's runs are of different setups: kernel: k, k2",)
 
 
+def test_of_two_setups_with_as_many_workers_the_latest_stands_for_both() -> None:
+    older = [result(70.0, number=number) for number in range(2)]
+    updated = replace(BOARDS, config_sha256="f" * 64)
+    newer = [result(50.0, number=number, setup=updated) for number in (2, 3)]
+    (row,) = cost(summarise([*older, *newer]), [probed(figure(60.0))])
+    assert [(point.workers, point.mean_seconds) for point in row.points] == [(4, 50.0)]
+
+
 def stolen(share: float) -> tuple[Disturbance, ...]:
     return (Disturbance(cause="steal", node="worker1", share=share, adjustable=True),)
 

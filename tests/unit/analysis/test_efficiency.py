@@ -30,7 +30,7 @@ from boardcluster.analysis.efficiency import (
     watts_of,
     yearly_energy_cost,
 )
-from boardcluster.records import Energy, EnergyMethod, Engine, ProbeFigure, ProbeRun
+from boardcluster.records import Energy, EnergyMethod, Engine, ProbeFigure, ProbeRun, Verdict
 
 GB = 10**9
 PRICES = PriceList(
@@ -365,6 +365,15 @@ def test_boards_add_up_to_a_dgemm_peak_each_with_all_its_cores() -> None:
         "the probe dgemm was not run on w3 with b"
     )
     assert "not run on w1, w2" in dgemm_peak(["w1", "w2"], setup, []).reason
+
+
+def test_a_peak_that_was_disturbed_or_of_a_board_that_was_replaced_does_not_count() -> None:
+    setup = make_board_fingerprint(blas="b", hardware=("w1: Raspberry Pi 5",))
+    good = replace(probed("w1", 20), hardware="w1: Raspberry Pi 5", verdict=Verdict.VALID)
+    hot = replace(good, figures=probed("w1", 9).figures, verdict=Verdict.INVALID)
+    older = replace(probed("w1", 4), hardware="w1: Raspberry Pi 4")
+    assert dgemm_peak(["w1"], setup, [good, hot, older]).gflops == 20
+    assert "not run on w1" in dgemm_peak(["w1"], setup, [hot, older]).reason
 
 
 def test_a_peak_of_another_blas_does_not_count() -> None:

@@ -75,7 +75,7 @@ def test_all_runs_invalid(tmp_path: Path, state: AttemptState) -> None:
     )
     html, markdown = _write(tmp_path)
     assert "No run has ended with a verified result yet" in html
-    assert "2 of 2 attempts do not count, most often because: pi2 was lost" in markdown
+    assert "2 of 2 trials have no run that counts, most often because: pi2 was lost" in markdown
     assert (
         f"Of 2 attempts, 2 {state if state is AttemptState.FAILED else f'are {state}'}; 0 count."
         in markdown
@@ -89,7 +89,7 @@ def test_runs_of_which_most_are_tainted_are_not_trusted(tmp_path: Path) -> None:
     fill(tmp_path, [Run(engine=SPARK, seconds=20.0), hot, hot])
     _, markdown = _write(tmp_path)
     first = next(line for line in markdown.splitlines() if line.startswith("1. "))
-    assert first.startswith("1. These numbers cannot be trusted: 2 of 3 attempts do not count")
+    assert first.startswith("1. These numbers cannot be trusted: 2 of 3 trials have no run that ")
     assert "pi1: the clock fell (2 of 3)" in markdown
 
 

@@ -26,6 +26,7 @@ from boardcluster.report.bounds import bounds_of, gain_words
 from boardcluster.report.cost_part import cost_part, loses
 from boardcluster.report.evidence import Evidence, Gatherer, condense, key_of, representatives
 from boardcluster.report.latex import escape
+from boardcluster.report.material import Material
 from boardcluster.report.model import Report, report_of
 from boardcluster.report.source import Source
 from boardcluster.report.summary import KeyPoint
@@ -74,7 +75,7 @@ def test_other_things_than_engines_count(make: Make, campaign: Campaign) -> None
     )
     point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
     assert point.sentence == (
-        "WordCount over 256 MB on Spark: 1.3 times as fast with checksum null as with"
+        "WordCount over 256 MB on Spark: 1.34 times as fast with checksum null as with"
         " checksum crc32c"
     )
 
@@ -85,6 +86,7 @@ def test_more_work_is_no_difference(make: Make, campaign: Campaign) -> None:
     source = Source.of(runs, [campaign])
     said = Evidence(work_parameters=["pi.samples"])
     assert "Nothing to compare" in _points(report_of(source, cluster=None, evidence=said))
+    assert Material(source=source, cluster=None, evidence=said, probes=()).effects == ()
     assert "What differs most" in _points(report_of(source, cluster=None))
 
 
@@ -121,7 +123,7 @@ def test_what_cannot_be_trusted_comes_before_everything(make: Make, campaign: Ca
     runs = [*bad, make(3, SPARK, 20.0), make(4, MAPREDUCE, 40.0)]
     report = build_report(runs, [campaign], cluster=None)
     assert block(report, "summary").points[0].sentence == (
-        "3 of 5 attempts do not count, most often because: worker1 was lost"
+        "3 of 5 trials have no run that counts, most often because: worker1 was lost"
     )
     assert (
         block(report, "summary").validity
@@ -129,6 +131,16 @@ def test_what_cannot_be_trusted_comes_before_everything(make: Make, campaign: Ca
     )
     trusted = build_report(runs[1:], [campaign], cluster=None)
     assert block(trusted, "summary").points[0].name == "What differs most"
+
+
+def test_runs_that_took_several_attempts_are_not_mistrusted(make: Make, campaign: Campaign) -> None:
+    lost = [make(0, SPARK, None, state=AttemptState.INVALID, reason="hot") for _ in range(3)]
+    report = build_report(
+        [*lost, make(0, SPARK, 20.0), make(1, MAPREDUCE, 40.0)], [campaign], cluster=None
+    )
+    summary = block(report, "summary")
+    assert summary.validity.endswith("are unjudged and 3 are invalid; 2 count.")
+    assert summary.points[0].name == "What differs most"
 
 
 def test_a_reason_that_one_attempt_has_is_not_the_most_frequent(
@@ -140,7 +152,7 @@ def test_a_reason_that_one_attempt_has_is_not_the_most_frequent(
     ]
     report = build_report([*bad, make(3, SPARK, 20.0)], [campaign], cluster=None)
     assert block(report, "summary").points[0].sentence == (
-        "2 of 3 attempts do not count, for instance because: worker0 was lost"
+        "2 of 3 trials have no run that counts, for instance because: worker0 was lost"
     )
 
 
@@ -256,6 +268,8 @@ def test_a_program_that_may_be_as_fast_is_not_called_faster() -> None:
     for low, is_said in ((19.0, False), (20.5, True)):
         point = replace(cost.points[0], interval_seconds=Interval(low=low, high=23.0))
         assert (loses([replace(cost, points=(point,))]) is not None) is is_said
+    assert loses([cost]) is None, "one run is 5 % slower by chance"
+    assert loses([_cost(1.2, nodes=None)]) is not None
 
 
 def test_cost_is_a_table_with_its_remarks() -> None:

@@ -46,6 +46,17 @@ def test_a_slow_round_after_a_new_kernel_is_out_and_says_so(tmp_path: Path) -> N
     assert "6.18 x86_64" in standing(tmp_path).notice
 
 
+def test_a_round_counts_once_none_of_its_runs_is_being_made(tmp_path: Path) -> None:
+    store_rounds(tmp_path, [*STEADY, 41.0])
+    with Store.open(tmp_path) as store:
+        last = store.find_campaigns(NAME)[-1]
+        trial = replace(make_trial(), id=f"{last.id}-9", campaign_id=last.id, position=9)
+        store.add_trials(last.id, [trial])
+        store.begin_attempt(trial.id, make_fingerprint(), noon())
+    assert last.id not in standing(tmp_path).rounds
+    assert not standing(tmp_path).out
+
+
 def test_what_the_cluster_sets_may_change_under_a_chart(tmp_path: Path) -> None:
     store_rounds(tmp_path, STEADY)
     changed = {"settings": {"dfs.blocksize": "1048576"}, "profile": "upstream", "workers": 3}

@@ -14,6 +14,7 @@ let leave = null;
 let about = { control: false, workloads: [] };
 let source = null;
 let heard = 0;
+let stored = "";
 let lost = false;
 put(link, "connecting");  // not in the page itself: without JavaScript nothing does
 
@@ -57,7 +58,11 @@ function listen() {
   on("hello", (found) => { now.takeHello(found); head(found.state); });
   on("nodes", now.takeNow);
   on("state", (found) => { now.takeState(found); head(found); });
-  on("campaign", (found) => { now.takeCampaign(found); before.changed(); });
+  on("campaign", (found) => {
+    now.takeCampaign(found);
+    const told = JSON.stringify([found?.campaign, found?.planned, found?.latest, found?.now?.run]);
+    if (told !== stored) { stored = told; before.changed(); }  // not each time that less is left
+  });
   on("job", now.takeJob);
 }
 

@@ -90,11 +90,14 @@ export function show(main, about) {
   return null;
 }
 
+/** Say how it ends if that is an error, however late: a cluster may take minutes to come up. */
 async function follow(out) {
-  for (let tries = 0; tries < 20; tries += 1) {
-    await new Promise((done) => setTimeout(done, 1500));
-    if (!out.isConnected) return;
+  const started = out.firstChild;
+  for (let tries = 0; ; tries += 1) {
+    await new Promise((done) => setTimeout(done, tries < 20 ? 1500 : 10000));
+    if (out.firstChild !== started || !out.isConnected) return;
     const found = await ask("/api/outcome").catch(() => null);
+    if (found?.status === 0) return;
     if (found && found.status) {
       fill(out, el("div", { class: "card" }, el("h2", {}, "It ended with an error"), el("p", {}, found.words)));
       return;
