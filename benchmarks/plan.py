@@ -17,6 +17,7 @@ from pathlib import Path
 from boardcluster.campaign.purchase import PurchaseRequest, plan_for_request, read_limits
 from boardcluster.plan.composition import PlanModel
 from boardcluster.queries.plan_model import learn_for_plan
+from boardcluster.services.containers import copies_of_profile
 from boardcluster.workloads import parameter_defaults
 
 CLUSTERS, SECONDS_MOST, ROUNDS = 40_000, 1.0, 5
@@ -33,7 +34,12 @@ def main() -> int:
     learned: dict[str, PlanModel] = {}
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        learn = partial(learn_for_plan, Path(folder), defaults=parameter_defaults(request.workload))
+        learn = partial(
+            learn_for_plan,
+            Path(folder),
+            defaults=parameter_defaults(request.workload),
+            copies_of=copies_of_profile,
+        )
 
         def once(workload: str, boards: Sequence[str], media: Sequence[str]) -> PlanModel:
             if workload not in learned:

@@ -84,7 +84,7 @@ from boardcluster.report.export.writers import (
     whole_file,
     write_frame,
 )
-from boardcluster.services.containers import copies_of, fit_of
+from boardcluster.services.containers import copies_of, copies_of_profile, fit_of
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.operation import spec_as_run
 from boardcluster.services.settings import settings_of_jobs
@@ -1027,7 +1027,9 @@ def plan(
     )
     folder = home_folder(_path(home), name, only_read=True)
     defaults = parameter_defaults(workload)
-    return plan_for_request(request, partial(learn_for_plan, folder, defaults=defaults))
+    return plan_for_request(
+        request, partial(learn_for_plan, folder, defaults=defaults, copies_of=copies_of_profile)
+    )
 
 
 def _budget_seconds(given: str | float) -> float:

@@ -25,6 +25,7 @@ from boardcluster.queries.plan_model import learn_for_plan
 from boardcluster.records import Engine
 from boardcluster.report.plots import FORMATS, save
 from boardcluster.report.plots.plan_figures import plan_figures
+from boardcluster.services.containers import copies_of_profile
 from boardcluster.workloads import parameter_defaults
 
 __all__ = ["EPILOG", "PlanLimitOptions", "PlanPartOptions", "command"]
@@ -143,7 +144,9 @@ def command(
         replication=parts.replication,
     )
     home, defaults = at.folder(only_read=True), parameter_defaults(workload)
-    plan = plan_for_request(request, partial(learn_for_plan, home, defaults=defaults))
+    plan = plan_for_request(
+        request, partial(learn_for_plan, home, defaults=defaults, copies_of=copies_of_profile)
+    )
     files, words = write_plan(plan, out) if out is not None else ((), ())
     figures = (
         [path for row in plan_figures(plan) for path in save(row, chart, FORMATS)] if chart else []

@@ -23,7 +23,7 @@ from boardcluster.plan.planning import (
     front_of,
 )
 from boardcluster.plan.purchase import CurvePoint, PlannedCluster, PurchasePlan
-from boardcluster.spec.cluster import NODES_MAX
+from boardcluster.spec.cluster import BOARDS_MAX
 
 __all__ = ["plan_purchase"]
 
@@ -121,10 +121,10 @@ def _remarks(best: PlannedCluster, space: PlanSpace) -> Iterator[str]:
         yield f"{space.currency} {left:,.0f} of the budget are left for them"
     yield "energy and power are those of the workers, without master and switch"
     workers, seen = best.workers + best.workers_there, space.model.workers_seen
-    if workers >= NODES_MAX:
+    if workers >= BOARDS_MAX:
         yield (
-            f"boardcluster itself runs at most {NODES_MAX - 1} workers today; limit the plan with "
-            f"--workers-most {NODES_MAX - 1}"
+            f"boardcluster itself runs at most {BOARDS_MAX - 1:,} workers today; limit the plan "
+            f"with --workers-most {BOARDS_MAX - 1}"
         )
     if workers > _FAR * seen:
         yield (

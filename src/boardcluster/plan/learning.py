@@ -287,7 +287,7 @@ def _own(
     )
     before = prior.fitted if prior else None
     shares = [
-        run.intermediate_bytes / (run.amount * GIGABYTE)
+        (run.amount, run.intermediate_bytes / (run.amount * GIGABYTE))
         for run in runs
         if run.intermediate_bytes is not None and run.amount
     ]
@@ -310,9 +310,11 @@ def _own(
             *(prior_words(source) for source in (prior.sources if prior else ())),
         ),
         intermediate=prior.intermediate if prior else None,
-        intermediate_share=float(np.median(shares)) if shares else None,
+        intermediate_share=float(np.median([share for _, share in shares])) if shares else None,
+        intermediate_largest=max((amount for amount, _ in shares), default=0.0),
         own_watts={board: float(np.median(found)) for board, found in watts.items()},
         own_runs=len(runs),
+        least_memory_bytes=min(boards[run.board].memory_bytes for run in runs),
         unrated=frozenset(
             [
                 *(run.board for run in runs if boards[run.board].cpu_rate is None),

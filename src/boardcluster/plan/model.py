@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -71,10 +72,14 @@ class LearnedSeries:
     """Its intermediate bytes by the published tables; None where they have none."""
     intermediate_share: float | None = None
     """Those of own runs, for each byte of input."""
+    intermediate_largest: float = 0.0
+    """The largest amount that these were measured with."""
     own_watts: Mapping[str, float] = field(default_factory=dict)
     """Power of a worker in own runs, by its board."""
     own_runs: int = 0
     """How many own runs it was learned from."""
+    least_memory_bytes: float = math.inf
+    """Memory of the smallest board that they were on."""
     unrated: frozenset[str] = frozenset()
     """Boards and media without a figure that all its runs were on, so that none is needed."""
     contradiction: str = ""
@@ -244,17 +249,21 @@ def memory_need_bytes() -> float:
 
 
 def short_of_memory(learned: LearnedSeries, memory_bytes: _Floats) -> NDArray[np.bool_]:
-    """Say which boards cannot hold the daemons and a container as large as the runs' were."""
-    if learned.own_runs:
-        return np.zeros(len(memory_bytes), dtype=bool)
-    return np.asarray(memory_bytes < memory_need_bytes())
+    """Say which boards cannot hold the daemons and a container as large as the runs' were.
+
+    Boards with as much memory as one that own runs were on can.
+    """
+    return np.asarray(memory_bytes < min(memory_need_bytes(), learned.least_memory_bytes))
 
 
 def intermediate_of(learned: LearnedSeries, amount: _Floats) -> tuple[_Floats, _Floats]:
     """Return intermediate bytes and the upper end of their 90 % interval; NaN where not known."""
     if learned.intermediate_share is not None:
         found = learned.intermediate_share * amount * GIGABYTE
-        return found, found * np.exp(_NORMAL_90 * _INTERMEDIATE_LOG_SPREAD)
+        # Merges of larger inputs take further rounds, so that the share grows.
+        beyond = np.maximum(0.0, np.log(np.maximum(amount, 1e-9) / learned.intermediate_largest))
+        spread = _INTERMEDIATE_LOG_SPREAD * np.sqrt(1.0 + beyond**2)
+        return found, found * np.exp(_NORMAL_90 * spread)
     curve = learned.intermediate
     if curve is None:
         nothing = np.full(len(amount), np.nan)

@@ -110,6 +110,10 @@ def stands_for(twin: str, kind: str, file: str) -> str:
     return named[0] if len(named) == 1 else OWN_HARDWARE
 
 
+_SMALLEST = "smallest of "
+"""Begins the name by which a run's smallest worker stands beside its boards."""
+
+
 def nodes_of(found: Fingerprint) -> NodesOfRun:
     """Return what the nodes of a run were, by name, and what its smallest worker had.
 
@@ -117,13 +121,15 @@ def nodes_of(found: Fingerprint) -> NodesOfRun:
     each line of hardware the board and its medium count, and the memory is the declared one. Which
     worker is the smallest follows from their number.
     """
-    boards = {
-        line.partition(": ")[0]: " with ".join(filter(None, board_and_medium(line)))
-        for line in found.hardware
-    }
+    boards = {line.partition(": ")[0]: _board_words(line) for line in found.hardware}
     memory = format_bytes(found.node_memory_bytes, binary=True)
     smallest = f"{format_count(found.node_cores, 'core')} and {memory}"
-    return boards | {f"smallest of {found.nodes}": smallest}
+    return boards | {f"{_SMALLEST}{found.nodes}": smallest}
+
+
+def _board_words(line: str) -> str:
+    """Return the board of a line of hardware, and its medium."""
+    return " with ".join(filter(None, board_and_medium(line)))
 
 
 def on_same_nodes(one: NodesOfRun, other: NodesOfRun) -> bool:
@@ -334,6 +340,12 @@ def chosen_group(
     return tuple(run for group in kept for run in group.runs), tuple(said)
 
 
+def _is_of(run: ProbeRun, nodes: NodesOfRun) -> bool:
+    """Whether a probe ran on one of some boards; nodes that are no boards are not told apart."""
+    boards = {name: said for name, said in nodes.items() if not name.startswith(_SMALLEST)}
+    return not boards or boards.get(run.node) == _board_words(run.hardware)
+
+
 def own_rates(
     probes: Iterable[ProbeRun],
     writes: Iterable[Result],
@@ -348,12 +360,14 @@ def own_rates(
     Args:
         probes: runs of probes.
         writes: runs of TestDFSIO; those on nodes that stand for a medium do not count.
-        nodes: the nodes that are compared (``nodes_of``): only writes on them count. None
-            takes those of the newest write.
+        nodes: the nodes that are compared (``nodes_of``): only what was measured on them counts.
+            None takes every probe, and the writes on the nodes of the newest one.
     """
     last: dict[str, float] = {}
     for run in probes:
         ratings = [row.value for row in run.figures if row.name == "seven_zip_total_mips"]
+        if not _is_of(run, nodes or {}):
+            continue
         if run.probe == "seven-zip" and ratings and run.verdict is not Verdict.INVALID:
             last[run.node] = max(ratings)
     own = [

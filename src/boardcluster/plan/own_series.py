@@ -88,7 +88,9 @@ def fit_own(
 
 
 def _configurations(data: SeriesData) -> NDArray[np.intp]:
-    rows = np.stack([data.work.amount, data.work.workers, data.work.replication], axis=1)
+    work = data.work
+    columns = (work.amount, work.workers, work.replication, work.cpu_rate, work.slowness)
+    rows = np.stack(columns, axis=1)
     _, places = np.unique(rows, axis=0, return_inverse=True)
     return np.asarray(places.ravel(), dtype=np.intp)
 

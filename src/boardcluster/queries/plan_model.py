@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,8 +22,6 @@ from boardcluster.tuning.searches import search_campaigns
 __all__ = ["learn_for_plan"]
 
 _ENGINES = (Engine.SPARK, Engine.MAPREDUCE)
-_DEFAULT_COPIES = 2
-"""Copies of each block where a trial does not say it: those of the profile ``default``."""
 
 
 def learn_for_plan(
@@ -32,6 +31,7 @@ def learn_for_plan(
     media: Sequence[str],
     *,
     defaults: Mapping[str, str],
+    copies_of: Callable[[str], int],
 ) -> PlanModel:
     """Return a model of a workload on boards and media.
 
@@ -46,11 +46,12 @@ def learn_for_plan(
         boards: names of those that may be asked for.
         media: likewise.
         defaults: what the workload's parameters are where a run does not set them.
+        copies_of: says how many copies of a block a profile keeps where there are workers enough.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    own = _own_runs(home, workload, defaults)
+    own = _own_runs(home, workload, defaults, functools.cache(copies_of))
     every = [run for runs in own.values() for run in runs]
     names = dict.fromkeys([*boards, *(run.board for run in every)])
     disks = dict.fromkeys([*media, *(run.medium for run in every)])
@@ -66,7 +67,10 @@ def learn_for_plan(
 
 
 def _own_runs(
-    home: Path, workload: str, defaults: Mapping[str, str]
+    home: Path,
+    workload: str,
+    defaults: Mapping[str, str],
+    copies_of: Callable[[str], int],
 ) -> dict[tuple[str, Engine], Sequence[RunObservation]]:
     searches = search_campaigns(read_records(home))
     with Store.open(home, read_only=True) as store:
@@ -74,7 +78,11 @@ def _own_runs(
             run
             for engine in _ENGINES
             for result in store.recent(workload, engine, most=RUNS_MOST, without=searches)
-            if (run := observation_of(result, replication=_DEFAULT_COPIES, defaults=defaults))
+            if (
+                run := observation_of(
+                    result, replication=copies_of(result.trial.profile), defaults=defaults
+                )
+            )
             if OWN_HARDWARE not in {run.board, run.medium} and not run.program
         ]
     own: dict[tuple[str, Engine], Sequence[RunObservation]] = {}

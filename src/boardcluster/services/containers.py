@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boardcluster.catalog.lookup import find_board
-from boardcluster.errors import CapacityError
+from boardcluster.errors import CapacityError, SpecError, UsageError
 from boardcluster.plan.feasibility import (
     HDFS_SHARES,
     ContainerMemory,
@@ -27,7 +27,7 @@ from boardcluster.services.sizing import reserved_mib
 if TYPE_CHECKING:
     from boardcluster.plan.offers import BoardOffer
 
-__all__ = ["copies_of", "fit_of", "needs_of_board", "profile_needs"]
+__all__ = ["copies_of", "copies_of_profile", "fit_of", "needs_of_board", "profile_needs"]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
@@ -36,6 +36,8 @@ _AM = "yarn.app.mapreduce.am.resource.mb"
 _TASKS = ("mapreduce.map.memory.mb", "mapreduce.reduce.memory.mb")
 _PROFILE = "default"
 """What is asked about where the question names no profile."""
+_CORES, _MEMORY_BYTES = 4, 8 << 30
+"""Of a board that every profile fits; how many copies it keeps does not depend on it."""
 _HDFS_COPIES = "3"
 """``dfs.replication`` of hdfs-default.xml."""
 
@@ -158,6 +160,25 @@ def copies_of(question: Question, declared: ClusterSpec | None) -> int:
     enough = replace(question, workers=max(question.workers, usual))
     needs = _needs_of(enough, declared) if question.engine.on_yarn else None
     return usual if needs is None else needs.replication
+
+
+def copies_of_profile(name: str) -> int:
+    """Return how many copies of a block a profile keeps where there are workers enough.
+
+    Of one's own whose file is gone or wrong, as many as the profile ``default``.
+    """
+    spec = _cluster_of(
+        _CORES,
+        _MEMORY_BYTES,
+        profile=name,
+        workers=int(_HDFS_COPIES),
+        engines=pair_ids()[0],
+    )
+    try:
+        profile = build_profile(name, spec)
+    except (UsageError, SpecError, CapacityError):
+        return copies_of_profile(_PROFILE)
+    return int(profile.properties["hdfs-site"].get("dfs.replication", _HDFS_COPIES))
 
 
 def _needs_of(question: Question, declared: ClusterSpec | None) -> ProfileNeeds | None:

@@ -16,6 +16,7 @@ from boardcluster.errors import UsageError
 from boardcluster.plan.learning import learn
 from boardcluster.queries import plan_model
 from boardcluster.records import Engine
+from boardcluster.services.containers import copies_of_profile
 from boardcluster.store import Store
 from boardcluster.workloads import parameter_defaults
 
@@ -177,7 +178,9 @@ def test_runs_of_pi_count_with_the_maps_that_they_had(
 
     monkeypatch.setattr(plan_model, "learn", note)
     defaults = parameter_defaults("pi")
-    plan_model.learn_for_plan(home, "pi", HERE[1:2], HERE[3:], defaults=defaults)
+    plan_model.learn_for_plan(
+        home, "pi", HERE[1:2], HERE[3:], defaults=defaults, copies_of=copies_of_profile
+    )
     assert amounts == [0.08]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.builders import (
     make_board_fingerprint,
@@ -21,6 +22,7 @@ from tests.builders import (
 
 from boardcluster.plan.asking import RUNS_MOST, OwnNodes, model_for, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE, board_rates, reference_write
+from boardcluster.plan.model import intermediate_of
 from boardcluster.plan.own_runs import conditions_of, nodes_of, own_rates
 from boardcluster.plan.power import load_of, worker_watts
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
@@ -117,6 +119,16 @@ def written(rate: float, *, position: int, setup: Fingerprint) -> Result:
         size_bytes=10 * GB,
         setup=setup,
         figures={"write_throughput_mebibytes_per_second": rate},
+    )
+
+
+def rated(model: str, mips: float) -> ProbeRun:
+    """What 7-zip says of the worker of the same name in a cluster of other boards."""
+    return make_probe_run(
+        "seven-zip",
+        node="worker1",
+        hardware=boards(model).hardware[1],
+        figures=(ProbeFigure(name="seven_zip_total_mips", value=mips),),
     )
 
 
@@ -269,6 +281,38 @@ def test_runs_that_contradict_each_other() -> None:
     found = ask(Archive(same))
     assert [row.reason for row in found.unknown] == [UnknownReason.CONTRADICTION]
     assert "20 to 60 s" in found.unknown[0].words
+
+
+def test_runs_of_two_boards_do_not_contradict_each_other() -> None:
+    slow, fast = (
+        make_fingerprint(twin=f"5 x {board} with samsung-ufs-256gb")
+        for board in ("rpi-4b-4gb-1500mhz", "rpi-5b-8gb-3000mhz")
+    )
+    mine = runs(lambda *_: 100.0, [(1, 4)], setup=slow)
+    mine += runs(lambda *_: 40.0, [(1, 4)], setup=fast, position=5)
+    asked = replace(ASKED, board="rpi-4b-4gb-1500mhz", medium="samsung-ufs-256gb")
+    found = ask(Archive(mine), asked, mixed=True)
+    assert UnknownReason.CONTRADICTION not in [row.reason for row in found.unknown]
+
+
+def test_runs_on_a_large_board_say_nothing_of_a_small_ones_memory() -> None:
+    medium = "samsung-ufs-256gb"
+    twin = make_fingerprint(twin=f"5 x rpi-4b-4gb-1500mhz with {medium}")
+    mine = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 2), (2, 2)], setup=twin)
+    small, as_large = (
+        ask(Archive(mine), replace(ASKED, board=board, medium=medium))
+        for board in ("rpi-3b", "rpi-4b-4gb-1500mhz")
+    )
+    assert UnknownReason.MEMORY in [row.reason for row in small.unknown]
+    assert as_large.is_known
+
+
+def test_intermediate_bytes_are_less_certain_beyond_what_was_measured() -> None:
+    mine = runs(lambda size, _: 30 + 20 * size, [(1, 2), (2, 2)], intermediate_bytes=GB)
+    learned = model_for([ASKED], Archive(mine)).series["wordcount", Engine.SPARK]
+    found, upper = intermediate_of(learned, np.array([2.0, 500.0]))
+    assert upper[0] == pytest.approx(1.18 * found[0], rel=0.01)
+    assert upper[1] > 2 * found[1]
 
 
 def test_runs_without_a_size_that_contradict_each_other() -> None:
@@ -432,6 +476,9 @@ def test_media_are_compared_by_the_writes_on_the_nodes_that_runs_were_on() -> No
     assert on_four.hdfs_write_mebibytes_per_second == 40.0
     replaced = dict.fromkeys(nodes_of(boards("4")), "others")
     assert own_rates([], writes, nodes=replaced).hdfs_write_mebibytes_per_second is None
+    probes = [rated(board, mips) for board, mips in (("4", 5800.0), ("5", 14000.0))]
+    assert own_rates(probes, [], nodes=nodes_of(boards("4"))).seven_zip_mips == 5800.0
+    assert own_rates(probes, [], nodes=nodes_of(make_fingerprint())).seven_zip_mips == 14000.0
     mine = runs(lambda *_: 50.0, [(1, 1)], setup=boards("4"))
     model = model_for([ASKED], Archive([*mine, *writes]))
     assert model.media[OWN_HARDWARE].slowness == pytest.approx(reference_write() / 40.0)

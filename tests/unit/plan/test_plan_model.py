@@ -12,6 +12,7 @@ from tests.builders import make_campaign, make_fingerprint, make_measurement, ma
 from boardcluster.plan.learning import learn
 from boardcluster.queries import plan_model
 from boardcluster.records import PlannedFault, Variant
+from boardcluster.services.containers import copies_of_profile
 from boardcluster.store import Store
 from boardcluster.workloads import parameter_defaults
 
@@ -46,5 +47,34 @@ def test_a_plan_learns_from_runs_of_the_usual_program(
 
     monkeypatch.setattr(plan_model, "learn", note)
     defaults = parameter_defaults("terasort")
-    plan_model.learn_for_plan(tmp_path, "terasort", [BOARD], [MEDIUM], defaults=defaults)
+    plan_model.learn_for_plan(
+        tmp_path, "terasort", [BOARD], [MEDIUM], defaults=defaults, copies_of=copies_of_profile
+    )
     assert sources == ["t0/1"]
+
+
+def test_a_run_kept_the_copies_of_its_own_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = make_trial(
+        "terasort",
+        campaign_id=make_campaign().id,
+        size_bytes=10**9,
+        workers=4,
+        profile="paper-2026",
+    )
+    stands_for = make_fingerprint(twin=f"5 x {BOARD} with {MEDIUM}")
+    with Store.open(tmp_path) as store:
+        store.add_campaign(make_campaign(), [trial])
+        store_run(store, trial, make_measurement(30.0), fingerprint=stands_for)
+    copies: list[int] = []
+
+    def note(*parts: Any, own: Any) -> Any:
+        copies.extend(run.replication for runs in own.values() for run in runs)
+        return learn(*parts, own=own)
+
+    monkeypatch.setattr(plan_model, "learn", note)
+    plan_model.learn_for_plan(
+        tmp_path, "terasort", [BOARD], [MEDIUM], defaults={}, copies_of=copies_of_profile
+    )
+    assert copies == [1]

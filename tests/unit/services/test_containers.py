@@ -13,7 +13,7 @@ from boardcluster.plan.hardware import OWN_HARDWARE
 from boardcluster.plan.offers import find_offers
 from boardcluster.plan.question import Question
 from boardcluster.records import Engine, Role
-from boardcluster.services.containers import copies_of, fit_of, needs_of_board
+from boardcluster.services.containers import copies_of, copies_of_profile, fit_of, needs_of_board
 from boardcluster.services.pair import pair_ids
 
 EIGHT, TWO, ONE = "rpi-5b-8gb-2400mhz", "rpi-4b-2gb-1500mhz", "rpi-4b-1gb-1500mhz"
@@ -79,6 +79,7 @@ def test_own_nodes_keep_the_copies_of_the_profile_that_is_asked_about(
     asked = replace(OWN, profile=profile)
     assert copies_of(asked, make_cluster()) == copies
     assert copies_of(asked, make_cluster(workers=1)) == copies, "with workers enough"
+    assert copies_of_profile(profile or "/a/profile/that/is/gone.toml") == copies
 
 
 def test_own_nodes_fit_with_the_workers_that_are_asked_about() -> None:
