@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = ["Preflight", "PreflightRow", "check_preflight", "free_bytes"]
 _FORM_CHANGE_SECONDS = 15.0
 """Stopping and starting all daemons of an emulated cluster (benchmarks/README.md)."""
 
+_DATA = "*/data*/datanode/**/*"
 _IN_DISKS = "*/disk/data*/datanode/**/*"
 """Data of emulated boards without a disk of their own; that of the others is in an image."""
 
@@ -93,22 +95,24 @@ class Preflight:
     """Why it cannot run, each once; empty if it can."""
 
 
-def free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, int]:
+def free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, Counter[str]]:
     """Return the space that is free on the disks of emulated nodes, and what they hold already.
 
     Free is what is above the share at which YARN gives a node up: on this machine's disk and, where
-    every worker has a disk of its own, on these together. What DataNodes hold may be inputs that
-    are used again.
+    every worker has a disk of its own, on these together. What the DataNodes of a storage
+    (``storage_name``) hold may be inputs that are used again by what runs on it.
     """
     seen = os.statvfs(home)
     total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
-    folders = (home / "nodes").glob("*/data*/datanode/**/*"), (home / "nodes").glob(_IN_DISKS)
-    held = sum(map(_size, itertools.chain(*folders)))
+    nodes, held = home / "nodes", Counter[str]()
+    for path in itertools.chain(nodes.glob(_DATA), nodes.glob(_IN_DISKS)):
+        _, *below = path.relative_to(nodes).parts
+        held[next(name for name in below if name.startswith("data"))] += _size(path)
     free = max(0, int(available - total * (1 - FULL_PERCENT / 100)))
     if not (own := _own_disks_bytes(spec)):
         return free, held
     # What an image has taken is used again; what of it is inputs is not known, so these count.
-    in_disks = held_bytes(home / "nodes", [worker.name for worker in spec.workers])
+    in_disks = held_bytes(nodes, [worker.name for worker in spec.workers])
     return min(free + in_disks, own), held
 
 
@@ -137,7 +141,7 @@ def check_preflight(
     trials: Sequence[Trial],
     *,
     typical_seconds: Mapping[tuple[str, str, int, int], float],
-    free: tuple[int, int],
+    free: tuple[int, Mapping[str, int]],
     lacking: Callable[[str], str],
     idle: Sequence[str] = (),
 ) -> Preflight:
@@ -147,7 +151,7 @@ def check_preflight(
         spec: the declared cluster.
         trials: the trials.
         typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
-        free: bytes that are free for inputs and runs, and bytes held already, see free_bytes.
+        free: bytes that are free for inputs and runs, and by storage those that it holds already.
         lacking: names, in words, the nodes that lack a program; empty if none does.
         idle: properties that the campaign sets, and that no trial has.
     """
@@ -208,16 +212,20 @@ def _too_large(
     spec: ClusterSpec,
     inputs: Mapping[tuple[object, ...], int],
     rooms: Mapping[str, _Room],
-    free: tuple[int, int],
+    free: tuple[int, Mapping[str, int]],
 ) -> Iterable[str]:
     """Say what has no room: all together, or what runs with fewer workers on the disks of so many.
 
     Inputs are by their keys, whose first part is the storage.
     """
-    left_bytes, held_bytes = free
+    left_bytes, held = free
     together = sum(inputs.values())
+    of_storage = {
+        storage: sum(size for key, size in inputs.items() if key[0] == storage) for storage in rooms
+    }
+    lacking = {name: max(0, own - held.get(name, 0)) for name, own in of_storage.items()}
     largest = max((room.largest_bytes for room in rooms.values()), default=0)
-    if max(0, together - held_bytes) + largest > left_bytes:
+    if sum(lacking.values()) + largest > left_bytes:
         yield (
             f"the inputs need {format_bytes(together)} and the largest run "
             f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
@@ -225,13 +233,13 @@ def _too_large(
             "disk)"
         )
     for storage, room in rooms.items():
-        own = sum(size for key, size in inputs.items() if key[0] == storage)
-        if room.bytes < left_bytes and max(0, own - held_bytes) + room.largest_bytes > room.bytes:
+        if room.bytes < left_bytes and lacking[storage] + room.largest_bytes > room.bytes:
             yield (
                 f"with {room.workers} of {len(spec.workers)} workers the inputs need "
-                f"{format_bytes(own)} and the largest run {format_bytes(room.largest_bytes)}, but "
-                f"their disks have {format_bytes(room.bytes)} for them (use smaller sizes, fewer "
-                "replicas, more workers, or larger disks)"
+                f"{format_bytes(of_storage[storage])} and the largest run "
+                f"{format_bytes(room.largest_bytes)}, but their disks have "
+                f"{format_bytes(room.bytes)} for them (use smaller sizes, fewer replicas, more "
+                "workers, or larger disks)"
             )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -127,8 +129,8 @@ def board_layout(
     )
 
 
-def boards_free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, int]:
-    """Return the space for data on the workers together, and what their DataNodes hold already.
+def boards_free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, Counter[str]]:
+    """Return the space for data on the workers together, and what DataNodes hold by storage.
 
     Blocks are spread evenly, so the worker with the least space decides for all. Free is what is
     above the share at which YARN gives a node up.
@@ -139,21 +141,23 @@ def boards_free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, int]:
     nodes = board_nodes(home)
     rows = {node.name: node for node in spec.workers}
 
-    def one(name: str) -> tuple[int, int]:
+    def one(name: str) -> tuple[int, Counter[str]]:
         remote, folder = nodes.admin(rows[name]), rows[name].folder
         place = remote.run(["sh", "-c", _NEAREST, "sh", folder]).text.strip()
         shown = remote.run(["df", "--block-size=1", "--output=size,avail", place]).text
         size, available = (int(word) for word in shown.splitlines()[1].split())
-        data = remote.run(["sh", "-c", f"du -sbc {folder}/data*/datanode 2>&1"], check=False)
-        held = int(data.text.split()[-2]) if data.text.endswith("total\n") else 0
+        data = remote.run(["sh", "-c", f"du -sb {folder}/data*/datanode"], check=False)
+        held = Counter({row[2]: int(row[1]) for row in _HELD.finditer(data.text)})
         return max(0, int(available - size * (1 - FULL_PERCENT / 100))), held
 
     seen, errors = each_node(rows, one)
     raise_first(errors)
-    return min(free for free, _ in seen.values()) * len(rows), sum(
-        held for _, held in seen.values()
-    )
+    held = sum((found for _, found in seen.values()), Counter[str]())
+    return min(free for free, _ in seen.values()) * len(rows), held
 
+
+_HELD = re.compile(r"^(\d+)\t.*/(data[^/\n]*)/datanode$", re.MULTILINE)
+"""What ``du`` says of the blocks of a storage."""
 
 _NEAREST = 'place=$1; until [ -d "$place" ]; do place=${place%/*}; done; echo "${place:-/}"'
 """The folder, or the nearest one above it that exists."""

@@ -2,10 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,7 +68,7 @@ def look(
     *trials: Trial,
     typical: dict[tuple[str, str, int, int], float] | None = None,
     free: int = PLENTY,
-    held: int = 0,
+    held: Mapping[str, int] = MappingProxyType({}),
     tools: tuple[str, ...] = (),
 ) -> Preflight:
     return check_preflight(
@@ -339,7 +339,7 @@ def test_the_compiler_that_hpl_is_built_with_is_asked_for_until_it_is_built(
 def test_boards_that_are_up_are_asked_for_programs_by_name(
     tmp_path: Path, board_spec: ClusterSpec, live: LiveCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", lambda *_: (10**12, 0))
+    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", lambda *_: (10**12, {}))
     spec = board_spec
     assert hpl_problems(tmp_path, spec) == (), "boards that are down get what they lack from `up`"
     remotes = {worker.name: FakeRemote(worker.name) for worker in spec.workers}
@@ -368,7 +368,7 @@ def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
     spec = make_spec()
     seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
     monkeypatch.setattr(os, "statvfs", lambda _: seen)
-    assert free_bytes(tmp_path, spec) == (3000 - 1000, 0)  # a tenth of 10000 bytes stays
+    assert free_bytes(tmp_path, spec) == (3000 - 1000, {})  # a tenth of 10000 bytes stays
 
     for place, size in (
         ("nodes/worker1/data/datanode/current/blk_1", 5),
@@ -380,10 +380,10 @@ def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
         path = tmp_path / place
         path.parent.mkdir(parents=True)
         path.write_bytes(b"x" * size)
-    assert free_bytes(tmp_path, spec) == (2000, 65)
+    assert free_bytes(tmp_path, spec) == (2000, {"data": 5, "data-2w": 60})
 
     seen.f_bavail = 50
-    assert free_bytes(tmp_path, spec) == (0, 65)
+    assert free_bytes(tmp_path, spec) == (0, {"data": 5, "data-2w": 60})
 
 
 def test_emulated_boards_have_the_room_of_their_own_disks(
@@ -397,15 +397,15 @@ def test_emulated_boards_have_the_room_of_their_own_disks(
         node if node.name == "master" else replace(node, twin=card) for node in plain.nodes
     )
     spec = replace(plain, nodes=nodes, twin=TwinSpec())
-    assert free_bytes(tmp_path, spec) == (1_800_000, 0)
+    assert free_bytes(tmp_path, spec) == (1_800_000, {})
 
     image = tmp_path / "nodes" / "worker1" / "disk.img"
     image.parent.mkdir(parents=True)
     image.write_bytes(b"x" * 81_920)
-    assert free_bytes(tmp_path, spec) == (1_800_000, 0), "what it has taken is used again"
+    assert free_bytes(tmp_path, spec) == (1_800_000, {}), "what it has taken is used again"
     taken = image.lstat().st_blocks * 512
     seen.f_bavail = 10**8
-    assert free_bytes(tmp_path, spec) == (taken, 0)
+    assert free_bytes(tmp_path, spec) == (taken, {})
     seen.f_bavail = 10**9
 
     without = replace(card, medium="", disk_bytes=0)  # on this machine's disk
@@ -413,7 +413,7 @@ def test_emulated_boards_have_the_room_of_their_own_disks(
     block = tmp_path / "nodes" / "worker2" / "disk" / "data" / "datanode" / "blk_1"
     block.parent.mkdir(parents=True)
     block.write_bytes(b"x" * 7)
-    assert free_bytes(tmp_path, spec) == (9 * 10**9, 7)
+    assert free_bytes(tmp_path, spec) == (9 * 10**9, {"data": 7})
 
 
 def test_warm_ups_at_full_speed_take_no_time_worth_adding(
@@ -463,8 +463,17 @@ def test_what_is_held_may_be_inputs_and_is_never_room_for_a_run(
     workloads: Workloads, make_spec: MakeSpec
 ) -> None:
     need = look(make_spec(), trial_of()).space_bytes
-    assert look(make_spec(), trial_of(), free=0, held=10 * need).problems != ()
-    assert look(make_spec(), trial_of(), free=need, held=0).problems == ()
+    assert look(make_spec(), trial_of(), free=0, held={"data": 10 * need}).problems != ()
+    assert look(make_spec(), trial_of(), free=need).problems == ()
+
+
+def test_what_another_storage_holds_is_no_input_of_this_one(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    trial = trial_of()
+    space, run = look(make_spec(), trial).space_bytes, 2 * trial.size_bytes
+    assert look(make_spec(), trial, free=run, held={"data": space - run}).problems == ()
+    assert look(make_spec(), trial, free=run, held={"data-2w": space - run}).problems != ()
 
 
 def test_a_block_that_vanishes_meanwhile_counts_nothing(
@@ -476,7 +485,7 @@ def test_a_block_that_vanishes_meanwhile_counts_nothing(
     monkeypatch.setattr(os, "statvfs", lambda _: seen)
     monkeypatch.setattr(os, "walk", lambda _: [(os.fspath(folder), [], ["gone"])])
 
-    assert free_bytes(tmp_path, make_spec()) == (2000, 0)
+    assert free_bytes(tmp_path, make_spec()) == (2000, {})
 
 
 def test_settings_without_effect_are_named_before_anything_else(
@@ -486,7 +495,7 @@ def test_settings_without_effect_are_named_before_anything_else(
         make_spec(),
         (trial_of(),),
         typical_seconds={},
-        free=(PLENTY, 0),
+        free=(PLENTY, {}),
         lacking=lambda _: "",
         idle=("spark.executor.cores", "spark.locality.wait"),
     )

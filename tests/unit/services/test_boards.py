@@ -657,10 +657,10 @@ def room(desk: Desk, name: str, *, size: int, available: int, held: int | None) 
         *("df", "--block-size=1", "--output=size,avail", "/mnt/ssd"),
         stdout=f"1B-blocks Avail\n{size} {available}\n",
     )
-    said = "du: cannot access 'data*/datanode'\n0\ttotal\n"
+    said = ""
     if held is not None:
-        said = f"{held}\t{FOLDER}/data/datanode\n{held}\ttotal\n"
-    argv = ("sh", "-c", f"du -sbc {FOLDER}/data*/datanode 2>&1")
+        said = f"{held}\t{FOLDER}/data/datanode\n7\t{FOLDER}/data-2w/datanode\n"
+    argv = ("sh", "-c", f"du -sb {FOLDER}/data*/datanode")
     remote.tell(*argv, stdout=said, returncode=0 if held is not None else 1)
 
 
@@ -671,7 +671,7 @@ def test_the_worker_with_the_least_space_decides_for_all(
     room(desk, "worker2", size=1000, available=400, held=None)
 
     # YARN gives a node up that is 90 % full; the master holds no blocks.
-    assert boards_free_bytes(tmp_path, spec) == (2 * 300, 30)
+    assert boards_free_bytes(tmp_path, spec) == (2 * 300, {"data": 30, "data-2w": 7})
     assert desk.remotes["master"].calls == []
 
 
@@ -681,7 +681,7 @@ def test_a_worker_that_is_fuller_than_yarn_allows_has_no_space(
     room(desk, "worker1", size=1000, available=900, held=30)
     room(desk, "worker2", size=1000, available=50, held=40)
 
-    assert boards_free_bytes(tmp_path, spec) == (0, 70)
+    assert boards_free_bytes(tmp_path, spec) == (0, {"data": 70, "data-2w": 14})
 
 
 def test_a_worker_that_does_not_answer_has_no_space_that_could_be_told(

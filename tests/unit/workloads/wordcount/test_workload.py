@@ -131,12 +131,12 @@ def test_a_corrupt_expected_count_is_counted_again(world: TextWorld) -> None:
     assert expected_of(prepare(world)).read_bytes() == COUNT
 
 
-def test_the_space_it_needs_is_input_with_copies_and_five_times_the_input(
+def test_the_space_it_needs_is_input_and_output_with_copies_and_four_times_the_input(
     world: TextWorld,
 ) -> None:
     need = WORKLOAD.need(case_of(size_bytes=1000, replication=3))
 
-    assert need == Need(input_bytes=3000, run_bytes=5000)
+    assert need == Need(input_bytes=3000, run_bytes=7000)
 
 
 def test_a_case_without_a_size_is_refused() -> None:
