@@ -45,6 +45,9 @@ PROGRAMS = {
 }
 """Program and the Debian package that has it."""
 
+OPTIONAL = {"netpipe-tcp", "netpipe-openmpi"}
+"""Packages that some systems lack, such as Ubuntu 24.04: only the workload netpipe needs them."""
+
 DEV_PROGRAMS = {
     "sysbench": "sysbench",
     "7z": "p7zip-full",
@@ -193,7 +196,7 @@ def system(*, dev: bool) -> None:
     if not has_venv_module():
         missing.add(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
     need_jdk = find_jdk() is None
-    if not missing and not need_jdk:
+    if not need_jdk and missing <= OPTIONAL and not any(map(has_candidate, missing)):
         return
     if not shutil.which("apt-get"):
         what = sorted(missing) + ([" or ".join(JDK_PACKAGES)] if need_jdk else [])
@@ -208,6 +211,9 @@ def system(*, dev: bool) -> None:
         say("sudo is asked for, to install that with apt-get")
     apt = [*asroot, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
     subprocess.run([*apt, "update"], check=True, stdout=subprocess.DEVNULL)
+    if lacking := {package for package in missing & OPTIONAL if not has_candidate(package)}:
+        say(f"apt has no {' and no '.join(sorted(lacking))}: the workload netpipe cannot run here")
+        missing -= lacking
     if need_jdk:
         candidates = [package for package in JDK_PACKAGES if has_candidate(package)]
         if not candidates:

@@ -50,3 +50,28 @@ def test_a_policy_that_a_killed_run_left_is_removed_and_others_stay(
     policy.write_text("#!/bin/sh\nexit 101\n")  # a container's own
     bootstrap.remove_leftover()
     assert policy.exists()
+
+
+@pytest.mark.parametrize(
+    ("known", "installed"), [(set(), []), ({"netpipe-tcp"}, [["netpipe-tcp"]])]
+)
+def test_a_system_without_netpipe_gets_all_else(
+    bootstrap: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    known: set[str],
+    installed: list[list[str]],
+) -> None:
+    asked: list[list[str]] = []
+    lacking = {"NPtcp", "NPopenmpi"}
+    for name, stand_in in {
+        "is_there": lambda name, path: name not in lacking,
+        "has_candidate": lambda package: package in known,
+        "has_venv_module": lambda: True,
+        "find_jdk": lambda: Path("/java"),
+        "install": lambda asroot, apt, missing: asked.append(missing),
+    }.items():
+        monkeypatch.setattr(bootstrap, name, stand_in)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(bootstrap.subprocess, "run", lambda argv, **options: None)
+    bootstrap.system(dev=False)
+    assert asked == installed

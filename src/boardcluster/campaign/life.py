@@ -39,6 +39,7 @@ from boardcluster.records import (
     ClusterSpec,
     Dataset,
     Result,
+    Role,
     Trial,
 )
 from boardcluster.services import operation
@@ -301,9 +302,13 @@ def preflight_of(
 
 
 def _lacking(
-    declared: ClusterSpec, cache: Path | None, live: operation.LiveCluster | None, program: str
+    declared: ClusterSpec,
+    cache: Path | None,
+    live: operation.LiveCluster | None,
+    program: str,
+    role: Role,
 ) -> str:
-    """Name the nodes that lack a program; on boards `up` installs what the workloads need."""
+    """Name the nodes of a role that lack a program; on boards `up` installs what is needed."""
     if program in BUILD_TOOLS and (cache is None or is_built(cache)):
         return ""
     if not declared.capabilities.provisioned:
@@ -312,7 +317,7 @@ def _lacking(
         return ""
     remotes = live.remotes
     found, _ = each_node(  # a board that cannot be asked is said later, and better
-        [worker.name for worker in live.spec.workers],
+        [node.name for node in live.spec.nodes if role in node.roles],
         lambda name: remotes[name].run(["sh", "-c", 'command -v "$0"', program], check=False),
     )
     return ", ".join(name for name, done in found.items() if done.returncode != 0)

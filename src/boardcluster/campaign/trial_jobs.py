@@ -115,7 +115,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             checksum=trial.checksum,
             parameters=check_parameters(workload, given),
             workers=len(spec.workers),
-            worker_memory_bytes=min(worker.memory_bytes for worker in spec.workers),
+            least_memory_bytes=min(node.memory_bytes for node in spec.nodes),
             worker_cores=min(worker.cores for worker in spec.workers),
             smallest_memory_bytes=smallest.memory_bytes,
             smallest_roles=smallest.roles,

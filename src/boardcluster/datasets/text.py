@@ -213,7 +213,9 @@ def _prepare(
     part = target.with_name(f"{target.name}.part")
     try:
         with writing(target), part.open("w+b") as stream:
-            growing = _Growing(stream, path=path, limit=limit, progress=progress)
+            growing = _Growing(
+                stream, path=path, folder=target.parent, limit=limit, progress=progress
+            )
             growth = growing.run()
         _refuse_changed(path, status)
         return install_file(part, target=target, sha256=growing.sha256, about={"growth": growth})
@@ -225,10 +227,17 @@ class _Growing:
     """The output while it is being written, hashed on the way and cut after a complete line."""
 
     def __init__(
-        self, stream: IO[bytes], *, path: Path, limit: int | None, progress: Progress
+        self,
+        stream: IO[bytes],
+        *,
+        path: Path,
+        folder: Path,
+        limit: int | None,
+        progress: Progress,
     ) -> None:
         self._stream = stream
         self._path = path
+        self._folder = folder
         self._limit = limit
         self._progress = progress
         self._written_bytes = 0
@@ -246,6 +255,9 @@ class _Growing:
         """Write everything; return in words how the result came from the source."""
         total_bytes = self._limit or 0
         for chunk in _checked_text(self._path):
+            if self._limit is None:  # how large it is unpacked is not known beforehand
+                purpose = f"preparing {self._path.name}"
+                require_space(self._folder, need_bytes=len(chunk), purpose=purpose)
             if not self._add(chunk, total_bytes=total_bytes):
                 self._cut()
                 return "cropped at a line end"

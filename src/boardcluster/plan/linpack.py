@@ -10,8 +10,8 @@ Source of the operations: HPL_pdtest.c.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from math import isqrt
 
@@ -38,6 +38,8 @@ PUBLISHED_LINK_BITS_PER_SECOND = 1e8
 """Its link: 100 Mbit/s Ethernet."""
 _FULL_PERCENT = 95
 """Share of the memory at which the table's rates fall: the matrix leaves the system none."""
+_MESSAGES_MOST = 0.5
+"""Share of a run that messages, as another board's cost, may explain of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,7 @@ def linpack_seconds(model: LinpackModel, run: LinpackRun) -> float:
 
 
 def fit_linpack(
-    of_board: Iterable[LinpackRun], several: Iterable[LinpackRun], *, source: str
+    of_board: Sequence[LinpackRun], several: Sequence[LinpackRun], *, source: str
 ) -> LinpackModel:
     """Learn a board from its own runs, and messages from runs on several workers of any board.
 
@@ -110,10 +112,9 @@ def fit_linpack(
         several: runs on several workers, each with one on one worker of the same board.
         source: from what, in words.
     """
-    every = list(several)
-    alone = [run for run in every if run.workers == 1]
+    alone = [run for run in several if run.workers == 1]
     left, weights = [], []
-    for run in every:
+    for run in several:
         if run.workers == 1:
             continue
         nearest = min(alone, key=lambda one: abs(one.n - run.n / run.workers**0.5))
@@ -124,21 +125,23 @@ def fit_linpack(
     message = float(np.dot(left, weights) / np.dot(weights, weights)) if left else 0.0
     rates = []
     for run in of_board:
-        spent = message * _seconds_per_bit(run)
-        rates.append(linpack_operations(run.n) / max(run.seconds - spent, 1e-9) / run.workers)
+        spent = min(message * _seconds_per_bit(run), _MESSAGES_MOST * run.seconds)
+        rates.append(linpack_operations(run.n) / (run.seconds - spent) / run.workers)
     fitted = LinpackModel(
         rate_gflops=float(np.median(rates)) / 1e9,
         message_bits=max(0.0, message),
         log_spread=0.0,
         source=source,
     )
-    errors = [np.log(run.seconds / linpack_seconds(fitted, run)) for run in (*every, *of_board)]
-    return LinpackModel(
-        rate_gflops=fitted.rate_gflops,
-        message_bits=fitted.message_bits,
-        log_spread=float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0,
-        source=source,
-    )
+    # How well messages are known shows at the board whose messages they are.
+    own_rates = [linpack_operations(run.n) / run.seconds / 1e9 for run in alone]
+    theirs = replace(fitted, rate_gflops=float(np.median(own_rates))) if alone else fitted
+    errors = [
+        np.log(run.seconds / linpack_seconds(model, run))
+        for model, runs in ((theirs, several), (fitted, of_board))
+        for run in runs
+    ]
+    return replace(fitted, log_spread=float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0)
 
 
 @cache

@@ -78,7 +78,7 @@ class LearnedSeries:
     """Power of a worker in own runs, by its board."""
     own_runs: int = 0
     """How many own runs it was learned from."""
-    least_memory_bytes: float = math.inf
+    memory_seen_bytes: float = math.inf
     """Memory of the smallest board that they were on."""
     unrated: frozenset[str] = frozenset()
     """Boards and media without a figure that all its runs were on, so that none is needed."""
@@ -253,7 +253,7 @@ def short_of_memory(learned: LearnedSeries, memory_bytes: _Floats) -> NDArray[np
 
     Boards with as much memory as one that own runs were on can.
     """
-    return np.asarray(memory_bytes < min(memory_need_bytes(), learned.least_memory_bytes))
+    return np.asarray(memory_bytes < min(memory_need_bytes(), learned.memory_seen_bytes))
 
 
 def intermediate_of(learned: LearnedSeries, amount: _Floats) -> tuple[_Floats, _Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import wave
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,8 @@ def _triangle(phase: Samples) -> Samples:
     return np.asarray(np.abs(turned * 65_536 // 1_000_000 - 32_768) - 16_384, dtype=np.int64)
 
 
-def _channel(count: int, *, first: int, noise: Samples) -> Samples:
+def _channel(place: Samples, *, first: int, noise: Samples) -> Samples:
     """One channel: a melody with overtones that fades within each note, a bass, and hiss."""
-    place = np.arange(count, dtype=np.int64)
     note = place // _NOTE_SAMPLES
     notes = np.array(_NOTES_MILLIHERTZ, dtype=np.int64)
     pitch = notes[(note * 5 + first) % len(notes)]
@@ -41,16 +41,21 @@ def _channel(count: int, *, first: int, noise: Samples) -> Samples:
     return np.asarray(np.clip(mixed, -_PEAK, _PEAK), dtype=np.int64)
 
 
-def _samples(seconds: int) -> bytes:
-    """Return 16-bit samples, channels in turn. ``random_raw`` is the same in every numpy."""
-    count = seconds * RATE_HERTZ
-    raw = np.random.PCG64(_SEED).random_raw(count * _CHANNELS)
-    noise = (raw >> np.uint64(53)).astype(np.int64) - 1024
-    parts = [
-        _channel(count, first=3 * channel, noise=noise[channel::_CHANNELS])
-        for channel in range(_CHANNELS)
-    ]
-    return np.stack(parts, axis=1).astype("<i2").tobytes()
+def _samples(seconds: int) -> Iterator[bytes]:
+    """Yield 16-bit samples, channels in turn, second by second: a minute takes 300 MB of memory.
+
+    ``random_raw`` is the same in every numpy.
+    """
+    source = np.random.PCG64(_SEED)
+    for second in range(seconds):
+        place = np.arange(second * RATE_HERTZ, (second + 1) * RATE_HERTZ, dtype=np.int64)
+        raw = source.random_raw(RATE_HERTZ * _CHANNELS)
+        noise = (raw >> np.uint64(53)).astype(np.int64) - 1024
+        parts = [
+            _channel(place, first=3 * channel, noise=noise[channel::_CHANNELS])
+            for channel in range(_CHANNELS)
+        ]
+        yield np.stack(parts, axis=1).astype("<i2").tobytes()
 
 
 def write_wave(path: Path, *, seconds: int) -> None:
@@ -63,4 +68,5 @@ def write_wave(path: Path, *, seconds: int) -> None:
         stream.setnchannels(_CHANNELS)
         stream.setsampwidth(_SAMPLE_BYTES)
         stream.setframerate(RATE_HERTZ)
-        stream.writeframes(_samples(seconds))
+        for samples in _samples(seconds):
+            stream.writeframes(samples)

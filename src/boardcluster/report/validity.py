@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from boardcluster.analysis.cells import label_of
+from boardcluster.analysis.cells import security_of, settings
 from boardcluster.analysis.order import carry_over
 from boardcluster.analysis.trust import TOGETHER
 from boardcluster.records import Engine, Result, Verdict
@@ -181,13 +181,15 @@ def _often(group: Sequence[Result]) -> str:
 
 
 def _key(item: Result) -> _Key:
+    """Return what tells configurations apart; not the dilation, which a failed attempt lacks."""
     trial = item.trial
+    boards = item.attempt.fingerprint.twin if item.attempt is not None else ""
     return (
         trial.workload,
         trial.size_bytes,
         trial.workers,
         trial.profile,
-        label_of([item]),
+        f"{boards} {settings(trial, security=security_of(item))}",
         trial.engine,
     )
 

@@ -57,6 +57,7 @@ from boardcluster.store import from_json, to_json
 __all__ = [
     "INSTALLED",
     "MPI_PACKAGES",
+    "NETPIPE_PACKAGES",
     "WEB_PAGES",
     "Ready",
     "board_layout",
@@ -86,9 +87,11 @@ WEB_PAGES = {
 }
 """The masters' web pages: name and port."""
 
-MPI_PACKAGES = ("gcc", "libc6-dev", "hpcc", "openmpi-bin", "netpipe-tcp", "netpipe-openmpi")
+MPI_PACKAGES = ("gcc", "libc6-dev", "hpcc", "openmpi-bin")
 """Debian packages of what the workloads of Open MPI run, and of what HPL is built with."""
 
+NETPIPE_PACKAGES = ("netpipe-tcp", "netpipe-openmpi")
+"""Debian packages of the workload netpipe, which Ubuntu 24.04 does not have."""
 
 _LOOK_SECONDS = 3
 
@@ -420,6 +423,7 @@ def _wanted(
             node,
             ground,
             packages=MPI_PACKAGES,
+            optional=NETPIPE_PACKAGES,
             trees=trees,
             units=render_units(layout, node, closed=declared.security is Security.CLOSED),
         )

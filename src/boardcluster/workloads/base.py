@@ -118,8 +118,8 @@ class JobSpec:
     """Every parameter of the workload with its value, without the workload's name."""
     workers: int
     """Number of workers."""
-    worker_memory_bytes: int
-    """Least declared memory of a worker."""
+    least_memory_bytes: int
+    """Least declared memory of a node, the master included."""
     worker_cores: int
     """Fewest declared cores of a worker."""
     smallest_memory_bytes: int
@@ -322,6 +322,8 @@ class Workload(Protocol):
     """What may happen to a worker while it runs."""
     tools: Mapping[str, str] = {}
     """Programs every worker must have, with the Debian package of each."""
+    master_tools: Mapping[str, str] = {}
+    """Likewise those that the master must have."""
 
     def tools_for(self, spec: JobSpec) -> Mapping[str, str]:
         """Return the programs that every worker must have for a job spec, each with its package."""

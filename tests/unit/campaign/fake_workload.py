@@ -67,6 +67,7 @@ class FakeWorkload:
     variants: tuple[Variant, ...] = (Variant.FAST,)
     faults: tuple[PlannedFault, ...] = (PlannedFault.NONE,)
     tools: Mapping[str, str] = field(default_factory=dict)
+    master_tools: Mapping[str, str] = field(default_factory=dict)
     space: Need = field(default_factory=lambda: Need(input_bytes=1000, run_bytes=0))
     words: str = ""
     blas: str = ""

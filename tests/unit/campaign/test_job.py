@@ -34,7 +34,7 @@ def case_on(engine: Engine) -> JobSpec:
         checksum=Checksum.CRC32C,
         parameters={},
         workers=4,
-        worker_memory_bytes=2 << 30,
+        least_memory_bytes=2 << 30,
         smallest_memory_bytes=2 << 30,
         worker_cores=4,
     )

@@ -21,6 +21,7 @@ from boardcluster.records import (
     Engine,
     MasterPlacement,
     NodeTwin,
+    Role,
     Trial,
     TwinSpec,
 )
@@ -59,6 +60,9 @@ def workloads(monkeypatch: pytest.MonkeyPatch) -> Workloads:
     return found
 
 
+_LACKING = {Role.WORKER: "worker2", Role.MASTER: "the master"}
+
+
 def trial_of(workload: str = "grep", **fields: Any) -> Trial:
     return make_trial(workload, **{"engine": Engine.MAPREDUCE, **fields})
 
@@ -76,7 +80,7 @@ def look(
         trials,
         typical_seconds=typical or {},
         free=(free, held),
-        lacking=lambda name: "" if name in tools else "worker2",
+        lacking=lambda name, role: "" if name in tools else _LACKING[role],
     )
 
 
@@ -313,6 +317,30 @@ def test_a_missing_program_is_a_problem_with_its_package(
         "pi needs the program xhpl, which is not on worker2 (install the package hpcc there)",
     )
     assert look(make_spec(), trial_of("pi"), tools=("mpirun", "xhpl")).problems == ()
+    workloads["pi"].master_tools = {"haproxy": "haproxy"}
+    (problem,) = look(make_spec(), trial_of("pi"), tools=("mpirun", "xhpl")).problems
+    assert problem.startswith("pi needs the program haproxy, which is not on the master ")
+
+
+def test_a_board_is_asked_only_for_programs_of_its_role(
+    tmp_path: Path, board_spec: ClusterSpec, live: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", lambda *_: (10**12, {}))
+    remotes = {node.name: FakeRemote(node.name) for node in board_spec.nodes}
+    for worker in board_spec.workers:
+        remotes[worker.name].tell("sh", "-c", 'command -v "$0"', "/usr/sbin/nginx")
+    master = remotes[board_spec.master.name]
+    for program, code in (("/usr/sbin/haproxy", 1), ("gcc", 0)):
+        master.tell("sh", "-c", 'command -v "$0"', program, returncode=code)
+    up = replace(live, layout=replace(live.layout, spec=board_spec), remotes=remotes)
+    trial = trial_of("webserve", engine=Engine.HTTP, workers=2, size_bytes=0)
+    with Store.open(tmp_path / "home") as store:
+        home, cache = tmp_path / "home", tmp_path / "cache"
+        preflight = preflight_of(home, board_spec, store, [trial], cache=cache, live=up)
+    (problem,) = preflight.problems
+    assert problem.startswith(
+        f"webserve needs the program /usr/sbin/haproxy, which is not on {board_spec.master.name} "
+    )
 
 
 def hpl_problems(
@@ -496,7 +524,7 @@ def test_settings_without_effect_are_named_before_anything_else(
         (trial_of(),),
         typical_seconds={},
         free=(PLENTY, {}),
-        lacking=lambda _: "",
+        lacking=lambda *_: "",
         idle=("spark.executor.cores", "spark.locality.wait"),
     )
     assert preflight.notes[0] == (

@@ -64,7 +64,7 @@ def test_a_trial_of_one_workload_is_one_job_of_its_name(
         checksum=Checksum.NULL,
         parameters={"pattern": "4"},
         workers=4,
-        worker_memory_bytes=2 << 30,
+        least_memory_bytes=2 << 30,
         smallest_memory_bytes=2 << 30,
         worker_cores=4,
         block_bytes=16 << 20,
@@ -161,7 +161,7 @@ def test_a_case_is_told_of_the_smallest_worker(
 
     (job,) = jobs_of(trial_of("grep"), small, build_profile("default", spec))
 
-    assert (job.spec.worker_memory_bytes, job.spec.worker_cores) == (1 << 30, 1)
+    assert (job.spec.least_memory_bytes, job.spec.worker_cores) == (1 << 30, 1)
 
 
 def test_the_smallest_worker_is_the_one_with_the_least_beside_its_daemons(
@@ -188,7 +188,7 @@ def test_the_memory_of_the_smallest_worker_is_its_own(
     (job,) = jobs_of(trial_of("grep"), spec, build_profile("default", spec))
 
     assert job.spec.smallest_roles == {Role.MASTER, Role.WORKER}
-    assert (job.spec.smallest_memory_bytes, job.spec.worker_memory_bytes) == (4 << 30, 3 << 30)
+    assert (job.spec.smallest_memory_bytes, job.spec.least_memory_bytes) == (4 << 30, 3 << 30)
 
 
 @pytest.mark.parametrize(

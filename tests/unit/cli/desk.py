@@ -159,7 +159,7 @@ def make_desk(
         (f"{forms}.clear_leftovers", lambda _: None),
         ("boardcluster.services.operation.found_up", lambda _: desk.is_up),
         (f"{forms}.lost_now", lambda _: ""),
-        ("boardcluster.campaign.life.free_bytes", lambda *_: (10**15, 0)),
+        ("boardcluster.campaign.life.free_bytes", lambda *_: (10**15, {})),
         ("boardcluster.campaign.texts.prepare_airline", desk.prepare_text),
         ("boardcluster.campaign.upkeep.end_submission", lambda _, tag: desk.ended.append(tag)),
     ):

@@ -292,7 +292,7 @@ def test_sizes_of_options() -> None:
 def test_what_cannot_run_is_refused_with_every_reason(
     up: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (1000, 0))
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (1000, {}))
 
     with pytest.raises(CapacityError, match="this cannot run:\n  the inputs need") as caught:
         up("run", "wordcount")
@@ -617,7 +617,7 @@ def test_only_what_is_selected_is_checked_for_room(
     desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two replicas of 1 MB of text and five times as much to run it.
-    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (6_900_000, 0))
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (6_900_000, {}))
 
     with pytest.raises(CapacityError):
         desk("run", small, "--only", "workload=wordcount", "--dry-run")

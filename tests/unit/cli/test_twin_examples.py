@@ -87,7 +87,7 @@ def test_an_experiment_is_named_like_its_file_and_its_campaign_can_run(path: Pat
         spec = read_twin(file)
         trials = plan(replace(campaign, seed=1), spec, campaign_id="x")
         preflight = check_preflight(
-            spec, trials, typical_seconds={}, free=(10**15, {}), lacking=lambda _: ""
+            spec, trials, typical_seconds={}, free=(10**15, {}), lacking=lambda *_: ""
         )
         assert preflight.problems == ()
         for form in {variant_of(trial) for trial in trials}:

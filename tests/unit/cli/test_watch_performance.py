@@ -206,7 +206,7 @@ def test_a_file_that_never_ran_may_be_edited(
     desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as full:
-        full.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (0, 0))
+        full.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (0, {}))
         with pytest.raises(CapacityError):
             watch(desk, file, "--baseline", "20")
     file.write_text(file.read_text().replace("1 MB", "2 MB"))
@@ -219,7 +219,7 @@ def test_a_new_baseline_that_is_refused_keeps_the_earlier_one(
 ) -> None:
     take(desk, file, 20.0)
     with monkeypatch.context() as full:
-        full.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (0, 0))
+        full.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (0, {}))
         with pytest.raises(CapacityError):
             watch(desk, file, "--new", "--baseline", "20", "--tainted")
     assert len(take(desk, file, 20.0)["watch"]["rounds"]) == 2

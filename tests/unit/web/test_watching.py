@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_campaign, make_fingerprint, make_result, make_trial
+from tests.builders import (
+    make_campaign,
+    make_fingerprint,
+    make_measurement,
+    make_result,
+    make_trial,
+    noon,
+    store_run,
+)
 from tests.unit.services.test_job_log import SPARK
 
 from boardcluster.cluster.lock import driver_lock
@@ -146,6 +156,32 @@ def test_the_job_of_the_attempt_that_runs_is_told(tmp_path: Path) -> None:
     assert told["now"]["place"] == 1
     assert job["engine"]["parts"][0]["done"] == 1
     assert job["engine"]["nodes"] == {"worker1": 0, "worker2": 1}
+
+
+def test_what_is_left_is_told_every_ten_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told each second, it would have the page read all runs again, beside what is measured."""
+    with Store.open(tmp_path) as store:
+        campaign = make_campaign()
+        one = make_trial(campaign_id=campaign.id)
+        other = replace(one, id=f"{campaign.id}-2", repetition=2, position=1)
+        store.add_campaign(campaign, [one, other])
+        store_run(store, one, make_measurement(600.0), started_utc=noon())
+        begun_seconds = datetime.datetime.fromisoformat(noon(900)).timestamp()
+        store.begin_attempt(other.id, make_fingerprint(), noon(900))
+    watch = ClusterWatch(tmp_path, tmp_path)
+    with driver_lock(tmp_path, doing="run"):
+        watch.look()
+        told = []
+        for second in (101.0, 104.0, 112.0):
+            monkeypatch.setattr(time, "time", lambda now=begun_seconds + second: now)
+            told.append(watch.campaign())
+    first, same, later = told
+    assert first is not None
+    assert later is not None
+    assert first == same
+    assert 0 < later["left_seconds"] < first["left_seconds"]
 
 
 def test_the_job_of_a_driver_that_was_killed_runs_no_more(tmp_path: Path) -> None:

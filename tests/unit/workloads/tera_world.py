@@ -163,7 +163,7 @@ def case_of(
         checksum=checksum,
         parameters=check_parameters(workload, parameters or {}),
         workers=2,
-        worker_memory_bytes=1 << 30,
+        least_memory_bytes=1 << 30,
         smallest_memory_bytes=1 << 30,
         worker_cores=2,
     )

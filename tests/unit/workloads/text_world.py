@@ -195,7 +195,7 @@ def case_of(
         checksum=checksum,
         parameters={},
         workers=4,
-        worker_memory_bytes=2 << 30,
+        least_memory_bytes=2 << 30,
         smallest_memory_bytes=2 << 30,
         worker_cores=4,
     )

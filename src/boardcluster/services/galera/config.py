@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from boardcluster.services.http.config import THREADS_MOST
+
 __all__ = [
     "GALERA_PORTS",
     "PROVIDER",
@@ -183,7 +185,7 @@ def render_balancer(
     return _BALANCER.format(
         address=address,
         port=GALERA_PORTS["galera-balancer"],
-        cores=cores,
+        cores=min(cores, THREADS_MOST),
         connections=4 * _CONNECTIONS,
         connect=_milliseconds(_CONNECT_SECONDS, dilation),
         idle=_milliseconds(_IDLE_SECONDS, dilation),

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from importlib import resources
 
 __all__ = [
+    "BALANCER_TOOLS",
     "FARM_PORTS",
     "MODULE",
     "SERVER_TOOLS",
+    "THREADS_MOST",
     "render_balancer",
     "render_compute",
     "render_server",
@@ -20,11 +22,14 @@ MODULE = "/usr/lib/nginx/modules/ngx_http_js_module.so"
 FARM_PORTS = {"http-balancer": 8000, "http-server": 8001, "http-null": 8002}
 """Ports of the farm's parts; open only while a workload measures it."""
 
-SERVER_TOOLS: Mapping[str, str] = {
-    "/usr/sbin/nginx": "nginx libnginx-mod-http-js",
-    "/usr/sbin/haproxy": "haproxy",
-}
-"""What the nodes need, each program with its Debian packages."""
+SERVER_TOOLS: Mapping[str, str] = {"/usr/sbin/nginx": "nginx libnginx-mod-http-js"}
+"""What workers need, each program with its Debian packages."""
+
+BALANCER_TOOLS: Mapping[str, str] = {"/usr/sbin/haproxy": "haproxy"}
+"""What the master needs."""
+
+THREADS_MOST = 64
+"""Of a HAProxy, in one group: with more it refuses to start."""
 
 _CONNECTIONS = 8192
 _SERVER = """\
@@ -132,7 +137,7 @@ def render_balancer(
         user=f"    user {user}\n" if user else "",
         address=address,
         port=port,
-        cores=cores,
+        cores=min(cores, THREADS_MOST),
         connections=_CONNECTIONS,
         connect=_milliseconds(_CONNECT_SECONDS, dilation),
         idle=_milliseconds(_IDLE_SECONDS, dilation),

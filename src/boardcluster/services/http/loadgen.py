@@ -51,7 +51,7 @@ def have_loadgen(
     with writing(place.parent):
         place.parent.mkdir(parents=True, exist_ok=True)
     with hold_lock(place.with_name(f".{place.name}.lock"), purpose="building the load generator"):
-        if not place.is_file():
+        if not place.is_file() or not place.stat().st_size:  # a power cut may leave it empty
             here = LocalRemote("this machine")
             is_kind = here.run(["uname", "-m"]).text.strip() == machine
             progress("building the load generator", 0, 0)
@@ -59,7 +59,7 @@ def have_loadgen(
     if shared:
         return str(place)
     there = f"{folder}/{place.name}"
-    if remote.run(["test", "-x", there], check=False).returncode != 0:
+    if remote.run(["test", "-x", there, "-a", "-s", there], check=False).returncode != 0:
         partial = f"{there}.{secrets.token_hex(4)}"
         remote.put(place, partial)
         remote.run(["sh", "-c", 'chmod 755 "$0" && mv "$0" "$1"', partial, there])

@@ -166,10 +166,10 @@ def have_linpack(
         if facts is None:
             here = LocalRemote("this machine")
             if _look(here).kind == seen.kind:
-                facts = _build(here, seen.machine, place, _new_folder(place.parent), tell)
+                work = str(place.with_name(f".building-{key}"))
+                facts = _build(here, seen.machine, place, work, tell)
             else:
-                work = f"{folder}/linpack-{secrets.token_hex(4)}"
-                facts = _build(remote, seen.machine, place, work, tell)
+                facts = _build(remote, seen.machine, place, f"{folder}/linpack-building", tell)
         there = str(place)
         if not (_sees(remote, place) if shared is None else shared):
             there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
@@ -353,12 +353,6 @@ def read_dgemm(text: str) -> DgemmRates | None:
     return DgemmRates(kernels=told[1], order=order, flops=tuple(each))
 
 
-def _new_folder(parent: Path) -> str:
-    folder = parent / f".building-{secrets.token_hex(4)}"
-    folder.mkdir(parents=True)
-    return str(folder)
-
-
 # Building
 
 
@@ -375,10 +369,12 @@ def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) ->
             hint=f"leave hpl out, {_OTHERWISE}",
         )
     try:
+        builder.run(["rm", "-rf", work])  # what a killed build left; we hold its lock
         builder.run(["mkdir", "-p", f"{work}/bundle"])
         facts = _made(_Builder(builder, work, known[machine], tell))
         facts |= {"build": secrets.token_hex(8)}  # one that is made again is copied again
-        partial = place.with_name(f".partial-{secrets.token_hex(4)}")
+        partial = place.with_name(f".partial-{place.name}")
+        shutil.rmtree(partial, ignore_errors=True)
         builder.get(f"{work}/bundle", partial)
         (partial / _FACTS).write_text(json.dumps(facts, indent=1))
         shutil.rmtree(place, ignore_errors=True)  # what a loss of power left of an earlier one
@@ -439,7 +435,8 @@ def _fetch(builder: _Builder, lock: _Lock) -> str:
     """
     hint = (
         f"provide a network connection and apt's lists on {builder.remote.name} (`sudo apt-get "
-        "update`; Debian, Raspberry Pi OS or Ubuntu)"
+        'update`; Debian, Raspberry Pi OS or Ubuntu; while boards have `egress = "members"`, '
+        "nothing can be fetched there)"
     )
     source = lock.source
     shown = builder.run(

@@ -112,6 +112,7 @@ def desired(
     ground: Ground,
     *,
     packages: Sequence[str] = (),
+    optional: Sequence[str] = (),
     trees: Sequence[Tree] = (),
     units: Mapping[str, str] | None = None,
 ) -> list[Resource]:
@@ -124,6 +125,7 @@ def desired(
         node: the node.
         ground: what it already is.
         packages: Debian packages that workloads need, such as ``openmpi-bin``.
+        optional: likewise those that not every system has.
         trees: engines and jobs, under INSTALLED_FOLDER.
         units: systemd units of its daemons, see ``render_units``; used where systemd is.
     """
@@ -131,7 +133,7 @@ def desired(
     guards = {FIREWALL_UNIT: render_firewall_unit(), NFTABLES_DROP_IN: render_nftables_drop_in()}
     unit_files = {**(guards if closed else {}), **(units or {})}
     return [
-        Packages(wanted=_packages(ground, packages, closed=closed)),
+        Packages(wanted=_packages(ground, packages, closed=closed), optional=tuple(optional)),
         User(name=SERVICE_USER),
         Folder(path=INSTALLED_FOLDER, own=(ARCHIVES_WORK.rpartition("/")[2],)),
         Folder(path=f"{INSTALLED_FOLDER}/engines"),

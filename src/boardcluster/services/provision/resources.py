@@ -36,6 +36,8 @@ class Packages:
 
     wanted: tuple[tuple[str, ...], ...]
     """Each package as its alternatives; the first that exists is installed if none is."""
+    optional: tuple[str, ...] = ()
+    """Packages that are left out where the system has none of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

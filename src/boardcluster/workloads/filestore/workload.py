@@ -11,6 +11,7 @@ from boardcluster.foreign import start_of
 from boardcluster.records import Engine, NodeSpec, PlannedFault
 from boardcluster.remote.node_rpc import end_processes, node_program
 from boardcluster.services.gluster.config import (
+    CLIENT_TOOLS,
     SERVER_TOOLS,
     VOLUME,
     BrickPlace,
@@ -111,6 +112,7 @@ class _FileStore(Workload):
         ),
     }
     tools: Mapping[str, str] = SERVER_TOOLS
+    master_tools: Mapping[str, str] = CLIENT_TOOLS
 
     def check(self, spec: JobSpec) -> None:
         if spec.replication > spec.workers or spec.replication < _REPLICAS_LEAST:

@@ -155,9 +155,10 @@ class _Oltp(Workload):
     }
     tools: Mapping[str, str] = {
         program: package
-        for program, package in {**SERVER_PROGRAMS, **MASTER_PROGRAMS}.items()
+        for program, package in SERVER_PROGRAMS.items()
         if "/bin/" in program or "/sbin/" in program
     }
+    master_tools: Mapping[str, str] = MASTER_PROGRAMS
 
     def check(self, spec: JobSpec) -> None:
         if spec.workers < self.workers_least:

@@ -15,7 +15,7 @@ from boardcluster.fetch.cache import hold_lock, writing
 from boardcluster.foreign import start_of
 from boardcluster.records import Engine, PlannedFault
 from boardcluster.remote.node_rpc import node_program
-from boardcluster.services.http.config import FARM_PORTS, SERVER_TOOLS
+from boardcluster.services.http.config import BALANCER_TOOLS, FARM_PORTS, SERVER_TOOLS
 from boardcluster.services.http.farm import farm_folder, put_pages, serving, target_of
 from boardcluster.services.http.loadgen import have_loadgen
 from boardcluster.units import format_bytes, parse_size
@@ -136,17 +136,18 @@ class _WebServe(Workload):
             "seconds that a fault lasts", default=2, least=1, most=600
         ),
     }
-    tools: Mapping[str, str] = {**SERVER_TOOLS, "gcc": "gcc libc6-dev"}
+    tools: Mapping[str, str] = SERVER_TOOLS
+    master_tools: Mapping[str, str] = {**BALANCER_TOOLS, "gcc": "gcc libc6-dev"}
 
     def check(self, spec: JobSpec) -> None:
         largest = parse_size(spec.parameters["largest_page"])
         # At the null server two programs of one node hold all of them.
         held = 2 * COPIES * largest
-        if held > spec.worker_memory_bytes // 4:
+        if held > spec.least_memory_bytes // 4:
             raise CapacityError(
                 f"{COPIES} pages of {format_bytes(largest)} in two programs at once, "
                 f"{format_bytes(held)}, are more than a quarter of a worker's "
-                f"{format_bytes(spec.worker_memory_bytes)}, beside the cluster's daemons",
+                f"{format_bytes(spec.least_memory_bytes)}, beside the cluster's daemons",
                 hint="set a smaller webserve.largest_page, or give the nodes more memory",
             )
         if not _asked(spec).pages:

@@ -52,7 +52,8 @@ def test_a_small_node_still_gets_a_buffer() -> None:
 
 
 def test_the_balancer_asks_for_the_state_and_ends_what_goes_to_a_lost_server() -> None:
-    text = render_balancer(MEMBERS, address="198.18.0.2", cores=2, dilation=2.0)
+    text = render_balancer(MEMBERS, address="198.18.0.2", cores=128, dilation=2.0)
+    assert "nbthread 64\n" in text
 
     assert "bind 198.18.0.2:8010 " in text
     assert text.count("bind ") == 1

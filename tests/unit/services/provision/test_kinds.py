@@ -23,6 +23,7 @@ from boardcluster.services.provision.resources import (
     Folder,
     Hosts,
     Packages,
+    Resource,
     Service,
     Symlink,
     Sysctl,
@@ -290,6 +291,14 @@ def test_an_upgrade_is_said_because_it_stays(board: Board, monkeypatch: pytest.M
     assert row["remark"] == "also upgraded, which uninstall does not undo: libc6"
     board.words("uninstall", keep_data=False)
     assert board.dpkg["libc6"] == "installed"
+
+
+def test_a_package_that_the_system_has_not_is_left_out_if_it_may_be(board: Board) -> None:
+    wanted: list[Resource] = [Packages(wanted=(("rsync",),), optional=("chrony", "netpipe-tcp"))]
+    assert board.words("apply", wanted) == ["installs rsync, chrony and their dependencies"]
+    assert board.dpkg["chrony"] == "installed"
+    assert board.words("apply", wanted) == []
+    assert "could not install" in board.error("apply", [Packages(wanted=(("netpipe-tcp",),))])
 
 
 def test_a_system_without_dpkg_is_refused(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:

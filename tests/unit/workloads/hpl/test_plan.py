@@ -28,7 +28,7 @@ def case(
         checksum=Checksum.CRC32C,
         parameters=check_parameters(WORKLOAD, given),
         workers=workers,
-        worker_memory_bytes=memory_mib * MIB,
+        least_memory_bytes=memory_mib * MIB,
         smallest_memory_bytes=memory_mib * MIB,
         worker_cores=cores,
     )
@@ -80,7 +80,7 @@ def test_a_worker_that_is_the_master_too_has_less_for_the_matrix() -> None:
 def test_memory_and_roles_are_those_of_one_worker() -> None:
     """Beside a board with less memory that is not the master, and so has more for the matrix."""
     both = frozenset({Role.MASTER, Role.WORKER})
-    spec = replace(case(0, memory_mib=4096), worker_memory_bytes=3072 * MIB, smallest_roles=both)
+    spec = replace(case(0, memory_mib=4096), least_memory_bytes=3072 * MIB, smallest_roles=both)
 
     assert plan(spec).free_bytes == 2208 * MIB
 

@@ -83,7 +83,7 @@ def job(**given: str) -> Job:
         checksum=Checksum.CRC32C,
         parameters=check_parameters(WORKLOAD, {"ranks_per_node": "1", **given}),
         workers=2,
-        worker_memory_bytes=1 << 30,
+        least_memory_bytes=1 << 30,
         smallest_memory_bytes=1 << 30,
         worker_cores=4,
     )

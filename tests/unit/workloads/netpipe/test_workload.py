@@ -59,7 +59,7 @@ def job(workers: int = 2, **given: str) -> Job:
         checksum=Checksum.CRC32C,
         parameters=check_parameters(WORKLOAD, given),
         workers=workers,
-        worker_memory_bytes=1 << 30,
+        least_memory_bytes=1 << 30,
         smallest_memory_bytes=1 << 30,
         worker_cores=4,
     )

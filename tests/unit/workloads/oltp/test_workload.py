@@ -29,7 +29,7 @@ def case(fault: PlannedFault = PlannedFault.NONE, *, workers: int = 3, **given: 
         checksum=Checksum.CRC32C,
         parameters=check_parameters(WORKLOAD, given),
         workers=workers,
-        worker_memory_bytes=1 << 30,
+        least_memory_bytes=1 << 30,
         smallest_memory_bytes=1 << 30,
         worker_cores=4,
         fault=fault,

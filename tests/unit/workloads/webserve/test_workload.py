@@ -39,7 +39,7 @@ def case(
         checksum=Checksum.CRC32C,
         parameters=check_parameters(WORKLOAD, given),
         workers=2,
-        worker_memory_bytes=memory_bytes,
+        least_memory_bytes=memory_bytes,
         smallest_memory_bytes=memory_bytes,
         worker_cores=4,
         fault=fault,

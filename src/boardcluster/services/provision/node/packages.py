@@ -42,11 +42,19 @@ class PackagesKind(ResourceKind):
         return found
 
     def missing(self) -> list[list[str]]:
-        """Return the packages of which no alternative is installed."""
+        """Return the packages of which no alternative is installed.
+
+        Optional ones are missing where apt could install them.
+        """
         there = self.states()
+        optional = [
+            name
+            for name in self.resource.get("optional", ())
+            if there.get(name) != "installed" and self.has_candidate(name)
+        ]
         return [
             names
-            for names in self.resource["wanted"]
+            for names in (*self.resource["wanted"], *([name] for name in optional))
             if not any(there.get(name) == "installed" for name in names)
         ]
 
@@ -59,14 +67,16 @@ class PackagesKind(ResourceKind):
         missing = [" or ".join(names) for names in self.missing()]
         return f"installs {', '.join(missing)} and their dependencies" if missing else ""
 
+    def has_candidate(self, name: str) -> bool:
+        """Whether apt can install a package, by the lists that are there."""
+        _, text = run(["apt-cache", "policy", name])
+        found = re.search(r"Candidate: (\S+)", text)
+        return bool(found and found[1] != "(none)")
+
     def choose(self, names: list[str]) -> str:
         """Return the first alternative that apt can install."""
-        for name in names if len(names) > 1 else []:
-            _, text = run(["apt-cache", "policy", name])
-            found = re.search(r"Candidate: (\S+)", text)
-            if found and found[1] != "(none)":
-                return name
-        return names[0]
+        found = (name for name in names if len(names) == 1 or self.has_candidate(name))
+        return next(found, names[0])
 
     def dpkg(self, *arguments: str, before: tuple[str, ...] = ()) -> tuple[int, str]:
         """Run dpkg, after other words, as soon as no other package manager is at work."""
