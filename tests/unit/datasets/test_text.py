@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -328,6 +329,21 @@ def test_a_full_disk_is_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     assert "needs 50 MB + 64 MB in reserve" in caught.value.message
     assert "100 MB free: 14 MB missing" in caught.value.message
+    assert leftovers(tmp_path / "cache") == []
+
+
+def test_what_unpacks_to_more_than_the_disk_holds_stops_before_it_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How large it becomes is known only once it is unpacked."""
+    packed = source(tmp_path, bz2.compress(LINES * 200_000), "flights.bz2")
+    frees = itertools.chain([70_000_000], itertools.repeat(64_000_000))
+    usage = type(shutil.disk_usage(tmp_path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(10**9, 0, next(frees)))
+
+    with pytest.raises(CapacityError, match="64 MB in reserve"):
+        from_file(packed, size_bytes=None, cache=tmp_path / "cache")
+
     assert leftovers(tmp_path / "cache") == []
 
 

@@ -93,6 +93,21 @@ def test_runs_of_which_most_are_tainted_are_not_trusted(tmp_path: Path) -> None:
     assert "pi1: the clock fell (2 of 3)" in markdown
 
 
+def test_a_failed_attempt_is_of_the_configuration_whose_dilation_it_never_knew(
+    tmp_path: Path,
+) -> None:
+    twin = replace(FINGERPRINT, twin="5 x rpi-4b-4gb-1500mhz with samsung-ufs-256gb")
+    ran = [
+        Run(engine=SPARK, seconds=20.0, fingerprint=twin, more={"dilation": dilation})
+        for dilation in (4.0, 4.1)
+    ]
+    lost = Run(engine=SPARK, seconds=None, fingerprint=twin, state=AttemptState.FAILED, reason="x")
+    fill(tmp_path, [*ran, lost])
+    _, markdown = _write(tmp_path)
+    [row] = [line for line in markdown.splitlines() if "x (1 of 3)" in line]
+    assert "| 3 |" in row
+
+
 def test_missing_telemetry(tmp_path: Path) -> None:
     runs = [
         Run(engine=SPARK, seconds=20.0 + place, watched=False, verdict=Verdict.UNJUDGED)
