@@ -10,6 +10,7 @@ import pytest
 from tests.builders import make_campaign, make_fingerprint, make_measurement, make_trial, store_run
 
 from boardcluster.plan.learning import learn
+from boardcluster.plan.observations import RunObservation
 from boardcluster.queries import plan_model
 from boardcluster.records import PlannedFault, Variant
 from boardcluster.services.containers import copies_of_profile
@@ -17,6 +18,22 @@ from boardcluster.store import Store
 from boardcluster.workloads import parameter_defaults
 
 BOARD, MEDIUM = "rpi-4b-4gb-1500mhz", "samsung-ufs-256gb"
+
+
+def learned_from(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunObservation]:
+    """Return the own runs that a plan of TeraSort learns from."""
+    found: list[RunObservation] = []
+
+    def note(*parts: Any, own: Any) -> Any:
+        found.extend(run for runs in own.values() for run in runs)
+        return learn(*parts, own=own)
+
+    monkeypatch.setattr(plan_model, "learn", note)
+    defaults = parameter_defaults("terasort")
+    plan_model.learn_for_plan(
+        home, "terasort", [BOARD], [MEDIUM], defaults=defaults, copies_of=copies_of_profile
+    )
+    return found
 
 
 @pytest.mark.parametrize(
@@ -39,18 +56,7 @@ def test_a_plan_learns_from_runs_of_the_usual_program(
         store.add_campaign(make_campaign(), [usual, *others])
         for trial in (usual, *others):
             store_run(store, trial, make_measurement(30.0), fingerprint=stands_for)
-    sources: list[str] = []
-
-    def note(*parts: Any, own: Any) -> Any:
-        sources.extend(run.source for runs in own.values() for run in runs)
-        return learn(*parts, own=own)
-
-    monkeypatch.setattr(plan_model, "learn", note)
-    defaults = parameter_defaults("terasort")
-    plan_model.learn_for_plan(
-        tmp_path, "terasort", [BOARD], [MEDIUM], defaults=defaults, copies_of=copies_of_profile
-    )
-    assert sources == ["t0/1"]
+    assert [run.source for run in learned_from(tmp_path, monkeypatch)] == ["t0/1"]
 
 
 def test_a_run_kept_the_copies_of_its_own_profile(
@@ -67,14 +73,4 @@ def test_a_run_kept_the_copies_of_its_own_profile(
     with Store.open(tmp_path) as store:
         store.add_campaign(make_campaign(), [trial])
         store_run(store, trial, make_measurement(30.0), fingerprint=stands_for)
-    copies: list[int] = []
-
-    def note(*parts: Any, own: Any) -> Any:
-        copies.extend(run.replication for runs in own.values() for run in runs)
-        return learn(*parts, own=own)
-
-    monkeypatch.setattr(plan_model, "learn", note)
-    plan_model.learn_for_plan(
-        tmp_path, "terasort", [BOARD], [MEDIUM], defaults={}, copies_of=copies_of_profile
-    )
-    assert copies == [1]
+    assert [run.replication for run in learned_from(tmp_path, monkeypatch)] == [1]
