@@ -46,7 +46,8 @@ PROGRAMS = {
 """Program and the Debian package that has it."""
 
 OPTIONAL = {"netpipe-tcp", "netpipe-openmpi"}
-"""Packages that some systems lack, such as Ubuntu 24.04: only the workload netpipe needs them."""
+"""Packages that some systems lack, such as Ubuntu 24.04: only the workload and the probe netpipe
+need them."""
 
 DEV_PROGRAMS = {
     "sysbench": "sysbench",
@@ -173,7 +174,9 @@ def is_there(name: str, path: str) -> bool:
 
 
 def has_candidate(package: str) -> bool:
-    """Whether apt can install a package."""
+    """Whether apt can install a package, by the lists that are there."""
+    if not shutil.which("apt-cache"):
+        return False
     done = subprocess.run(
         ["apt-cache", "policy", package], capture_output=True, text=True, check=False
     )
@@ -198,21 +201,20 @@ def system(*, dev: bool) -> None:
     need_jdk = find_jdk() is None
     if not need_jdk and missing <= OPTIONAL and not any(map(has_candidate, missing)):
         return
+    needed = missing - OPTIONAL
     if not shutil.which("apt-get"):
-        what = sorted(missing) + ([" or ".join(JDK_PACKAGES)] if need_jdk else [])
+        what = sorted(needed) + ([" or ".join(JDK_PACKAGES)] if need_jdk else [])
         fail(f"please install, with this system's package manager: {', '.join(what)}")
     asroot = [] if os.geteuid() == 0 else ["sudo"]
     if asroot and not shutil.which("sudo"):
-        fail(
-            f"as root, please run: apt-get install {' '.join(sorted(missing) or JDK_PACKAGES[:1])}"
-        )
+        fail(f"as root, please run: apt-get install {' '.join(sorted(needed) or JDK_PACKAGES[:1])}")
     if asroot:
         say(f"missing on this machine: {', '.join(sorted(missing) + ['a JDK'] * need_jdk)}")
         say("sudo is asked for, to install that with apt-get")
     apt = [*asroot, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
     subprocess.run([*apt, "update"], check=True, stdout=subprocess.DEVNULL)
     if lacking := {package for package in missing & OPTIONAL if not has_candidate(package)}:
-        say(f"apt has no {' and no '.join(sorted(lacking))}: the workload netpipe cannot run here")
+        say(f"apt has no {' and no '.join(sorted(lacking))}: netpipe cannot be run here")
         missing -= lacking
     if need_jdk:
         candidates = [package for package in JDK_PACKAGES if has_candidate(package)]

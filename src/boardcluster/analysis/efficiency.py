@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.fingerprints import board_and_medium
 from boardcluster.analysis.inference import RunValue, estimate, run_value
 from boardcluster.analysis.inference.model import ONE_RUN
 from boardcluster.analysis.ratios import quotient
@@ -212,8 +213,10 @@ DGEMM_FIGURE = "dgemm_gflops_per_second"
 
 
 def _is_of(run: ProbeRun, setup: Fingerprint) -> bool:
-    """Whether a probe ran on one of a setup's boards, as far as these were noted."""
-    return not setup.hardware or run.hardware in setup.hardware
+    """Whether a probe ran on the board that a setup's node of that name is, if that was noted."""
+    boards = {line.partition(": ")[0]: board_and_medium(line)[0] for line in setup.hardware}
+    board, _ = board_and_medium(run.hardware)
+    return boards.get(run.node, board) == board
 
 
 def dgemm_peak(
@@ -261,7 +264,8 @@ def dgemm_peak(
     if not known or (len(known) < len(workers) and not shared):
         lacking = ", ".join(name for name in workers if name not in found)
         of_blas = f" with {setup.blas}" if setup.blas else ""
-        return Peak(gflops=None, reason=f"the probe dgemm was not run on {lacking}{of_blas}")
+        words = f"no undisturbed run of the probe dgemm on the boards of {lacking}{of_blas}"
+        return Peak(gflops=None, reason=words)
     if shared:
         cores, rate = max(known)
         each = min(ranks, setup.node_cores) if ranks else setup.node_cores

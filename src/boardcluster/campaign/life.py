@@ -39,7 +39,6 @@ from boardcluster.records import (
     ClusterSpec,
     Dataset,
     Result,
-    Role,
     Trial,
 )
 from boardcluster.services import operation
@@ -306,9 +305,9 @@ def _lacking(
     cache: Path | None,
     live: operation.LiveCluster | None,
     program: str,
-    role: Role,
+    nodes: Sequence[str],
 ) -> str:
-    """Name the nodes of a role that lack a program; on boards `up` installs what is needed."""
+    """Name those of some nodes that lack a program; on boards `up` installs what is needed."""
     if program in BUILD_TOOLS and (cache is None or is_built(cache)):
         return ""
     if not declared.capabilities.provisioned:
@@ -317,7 +316,7 @@ def _lacking(
         return ""
     remotes = live.remotes
     found, _ = each_node(  # a board that cannot be asked is said later, and better
-        [node.name for node in live.spec.nodes if role in node.roles],
+        [name for name in nodes if name in remotes],
         lambda name: remotes[name].run(["sh", "-c", 'command -v "$0"', program], check=False),
     )
     return ", ".join(name for name, done in found.items() if done.returncode != 0)

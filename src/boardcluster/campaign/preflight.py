@@ -13,7 +13,7 @@ from boardcluster.campaign.trial_jobs import TrialJob, jobs_of, variant_of
 from boardcluster.cluster.limits.disks import held_bytes
 from boardcluster.errors import BoardclusterError
 from boardcluster.factors import levels
-from boardcluster.records import ClusterSpec, Role, Trial
+from boardcluster.records import ClusterSpec, Trial
 from boardcluster.services.disk_space import FULL_PERCENT
 from boardcluster.services.profile import Profile, build_profile
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name
@@ -142,7 +142,7 @@ def check_preflight(
     *,
     typical_seconds: Mapping[tuple[str, str, int, int], float],
     free: tuple[int, Mapping[str, int]],
-    lacking: Callable[[str, Role], str],
+    lacking: Callable[[str, Sequence[str]], str],
     idle: Sequence[str] = (),
 ) -> Preflight:
     """Add up what trials will take, and find what cannot run.
@@ -152,7 +152,7 @@ def check_preflight(
         trials: the trials.
         typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
         free: bytes that are free for inputs and runs, and by storage those that it holds already.
-        lacking: names, in words, the nodes of a role that lack a program; empty if none does.
+        lacking: names, in words, which of some nodes lack a program; empty if none does.
         idle: properties that the campaign sets, and that no trial has.
     """
     cells: dict[tuple[object, ...], list[Trial]] = {}
@@ -181,7 +181,7 @@ def check_preflight(
         for job in jobs:
             inputs[_input_key(storage, group[0], job)] = job.need.input_bytes
             notes |= dict.fromkeys(_notes(job))
-            problems |= dict.fromkeys(_lacking(job, lacking))
+            problems |= dict.fromkeys(_lacking(job, formed[0], lacking))
         if storage not in rooms:
             workers = len(formed[0].workers)
             rooms[storage] = _Room(workers, _room_bytes(spec, formed[0], free[0]))
@@ -268,14 +268,16 @@ def _notes(job: TrialJob) -> Iterable[str]:
         yield f"{job.workload.name}: {words}"
 
 
-def _lacking(job: TrialJob, lacking: Callable[[str, Role], str]) -> Iterable[str]:
-    of_role = {
-        Role.WORKER: job.workload.tools_for(job.spec),
-        Role.MASTER: job.workload.master_tools,
-    }
-    for role, tools in of_role.items():
+def _lacking(
+    job: TrialJob, formed: ClusterSpec, lacking: Callable[[str, Sequence[str]], str]
+) -> Iterable[str]:
+    workers = [worker.name for worker in formed.workers]
+    for nodes, tools in (
+        (workers, job.workload.tools_for(job.spec)),
+        ([formed.master.name], job.workload.master_tools),
+    ):
         for program, packages in tools.items():
-            if where := lacking(program, role):
+            if where := lacking(program, nodes):
                 several = "packages" if " " in packages else "package"
                 yield (
                     f"{job.workload.name} needs the program {program}, which is not on {where} "

@@ -40,6 +40,7 @@ from boardcluster.fetch.cache import (
     writing,
 )
 from boardcluster.records import Dataset
+from boardcluster.units import format_bytes
 from boardcluster.waiting import DATA_SECONDS_MOST
 
 __all__ = ["check_text", "from_file", "size_label", "whole_size_bytes"]
@@ -256,7 +257,8 @@ class _Growing:
         total_bytes = self._limit or 0
         for chunk in _checked_text(self._path):
             if self._limit is None:  # how large it is unpacked is not known beforehand
-                purpose = f"preparing {self._path.name}"
+                done = f"{format_bytes(self._written_bytes)} of it are unpacked"
+                purpose = f"preparing {self._path.name}, whose size is not known ({done}),"
                 require_space(self._folder, need_bytes=len(chunk), purpose=purpose)
             if not self._add(chunk, total_bytes=total_bytes):
                 self._cut()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -314,7 +315,7 @@ def _own(
         intermediate_largest=max((amount for amount, _ in shares), default=0.0),
         own_watts={board: float(np.median(found)) for board, found in watts.items()},
         own_runs=len(runs),
-        memory_seen_bytes=min(boards[run.board].memory_bytes for run in runs),
+        memory_seen_bytes=min(boards[run.board].memory_bytes or math.inf for run in runs),
         unrated=frozenset(
             [
                 *(run.board for run in runs if boards[run.board].cpu_rate is None),

@@ -110,8 +110,8 @@ def stands_for(twin: str, kind: str, file: str) -> str:
     return named[0] if len(named) == 1 else OWN_HARDWARE
 
 
-_SMALLEST = "smallest of "
-"""Begins the name by which a run's smallest worker stands beside its boards."""
+_WITH = " with "
+"""Between a board and its medium."""
 
 
 def nodes_of(found: Fingerprint) -> NodesOfRun:
@@ -124,12 +124,12 @@ def nodes_of(found: Fingerprint) -> NodesOfRun:
     boards = {line.partition(": ")[0]: _board_words(line) for line in found.hardware}
     memory = format_bytes(found.node_memory_bytes, binary=True)
     smallest = f"{format_count(found.node_cores, 'core')} and {memory}"
-    return boards | {f"{_SMALLEST}{found.nodes}": smallest}
+    return boards | {f"smallest of {found.nodes}": smallest}
 
 
 def _board_words(line: str) -> str:
     """Return the board of a line of hardware, and its medium."""
-    return " with ".join(filter(None, board_and_medium(line)))
+    return _WITH.join(filter(None, board_and_medium(line)))
 
 
 def on_same_nodes(one: NodesOfRun, other: NodesOfRun) -> bool:
@@ -341,9 +341,12 @@ def chosen_group(
 
 
 def _is_of(run: ProbeRun, nodes: NodesOfRun) -> bool:
-    """Whether a probe ran on one of some boards; nodes that are no boards are not told apart."""
-    boards = {name: said for name, said in nodes.items() if not name.startswith(_SMALLEST)}
-    return not boards or boards.get(run.node) == _board_words(run.hardware)
+    """Whether a probe ran on no other board than the one of its name, if that is among some nodes.
+
+    A run on fewer workers names fewer. The medium does not compute.
+    """
+    board, _ = board_and_medium(run.hardware)
+    return nodes.get(run.node, board).partition(_WITH)[0] == board
 
 
 def own_rates(

@@ -42,9 +42,9 @@ def _channel(place: Samples, *, first: int, noise: Samples) -> Samples:
 
 
 def _samples(seconds: int) -> Iterator[bytes]:
-    """Yield 16-bit samples, channels in turn, second by second: a minute takes 300 MB of memory.
+    """Yield 16-bit samples, channels in turn, second by second.
 
-    ``random_raw`` is the same in every numpy.
+    A minute at once would take 300 MB of memory. ``random_raw`` is the same in every numpy.
     """
     source = np.random.PCG64(_SEED)
     for second in range(seconds):

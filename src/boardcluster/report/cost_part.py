@@ -70,7 +70,7 @@ def loses(costs: Sequence[Cost]) -> KeyPoint | None:
 
 
 def _reaches(point: CostPoint, seconds: float) -> bool:
-    """Whether the cluster may be as fast as the program; one run is by chance a little slower."""
+    """Whether the cluster may be as fast as the program; one run may be 10 % slower by chance."""
     if point.interval_seconds is None:
         return point.mean_seconds < _ALONE * seconds
     return point.interval_seconds.low <= seconds

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from boardcluster.analysis.cells import security_of, settings
+from boardcluster.analysis.cells import label_of, security_of, settings
 from boardcluster.analysis.order import carry_over
 from boardcluster.analysis.trust import TOGETHER
 from boardcluster.records import Engine, Result, Verdict
@@ -147,11 +147,12 @@ def _table(source: Source) -> ReportTable | None:
     for item in source.of_workloads():
         if has_ended(item) and not item.trial.warm_up:
             groups.setdefault(_key(item), []).append(item)
-    workload, *others = trial_getters(_first)
+    workload, *others, _ = trial_getters(_first)
     getters: Getters[Sequence[Result]] = (
         workload,
         Getter("Engine", lambda group: words.engine_name(group[0].trial.engine), Display.ENGINE),
         *others,
+        Getter("Settings", lambda group: label_of(group) or "default"),
         Getter("Attempts", lambda group: str(len(group)), Display.NUMBER),
         *(Getter(kind, _count_of(kind), Display.NUMBER) for kind in _KINDS),
         Getter("Most frequent reason", _often),
@@ -183,13 +184,14 @@ def _often(group: Sequence[Result]) -> str:
 def _key(item: Result) -> _Key:
     """Return what tells configurations apart; not the dilation, which a failed attempt lacks."""
     trial = item.trial
-    boards = item.attempt.fingerprint.twin if item.attempt is not None else ""
+    found = item.attempt.fingerprint if item.attempt is not None else None
+    nodes = f"{found.kind} {found.twin}" if found is not None else ""
     return (
         trial.workload,
         trial.size_bytes,
         trial.workers,
         trial.profile,
-        f"{boards} {settings(trial, security=security_of(item))}",
+        f"{nodes} {settings(trial, security=security_of(item))}",
         trial.engine,
     )
 

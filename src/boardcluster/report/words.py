@@ -235,7 +235,7 @@ def percent(value: float | None) -> str:
 
 
 def ratio(value: float) -> str:
-    """A ratio of at least 1: near 1 with the digits of its interval, which it would leave else."""
+    """A ratio of at least 1; near it, rounding would put one outside of its own interval."""
     if value >= 9.95:
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 1.495 else f"{value:.3g}"

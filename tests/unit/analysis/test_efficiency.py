@@ -362,18 +362,19 @@ def test_boards_add_up_to_a_dgemm_peak_each_with_all_its_cores() -> None:
     found = dgemm_peak(["w1", "w2"], setup, probes)
     assert (found.gflops, found.source) == (39, "probe dgemm on w1, w2")
     assert dgemm_peak(["w1", "w2", "w3"], setup, probes).reason == (
-        "the probe dgemm was not run on w3 with b"
+        "no undisturbed run of the probe dgemm on the boards of w3 with b"
     )
-    assert "not run on w1, w2" in dgemm_peak(["w1", "w2"], setup, []).reason
+    assert "on the boards of w1, w2" in dgemm_peak(["w1", "w2"], setup, []).reason
 
 
 def test_a_peak_that_was_disturbed_or_of_a_board_that_was_replaced_does_not_count() -> None:
-    setup = make_board_fingerprint(blas="b", hardware=("w1: Raspberry Pi 5",))
-    good = replace(probed("w1", 20), hardware="w1: Raspberry Pi 5", verdict=Verdict.VALID)
+    line = "w1: Raspberry Pi 5, 4 x Cortex-A76, sd EVO, Linux 6.12.{}"
+    setup = make_board_fingerprint(blas="b", hardware=(line.format(25),))
+    good = replace(probed("w1", 20), hardware=line.format(34), verdict=Verdict.VALID)
     hot = replace(good, figures=probed("w1", 9).figures, verdict=Verdict.INVALID)
-    older = replace(probed("w1", 4), hardware="w1: Raspberry Pi 4")
+    older = replace(probed("w1", 4), hardware="w1: Raspberry Pi 4, 4 x Cortex-A72")
     assert dgemm_peak(["w1"], setup, [good, hot, older]).gflops == 20
-    assert "not run on w1" in dgemm_peak(["w1"], setup, [hot, older]).reason
+    assert "no undisturbed run" in dgemm_peak(["w1"], setup, [hot, older]).reason
 
 
 def test_a_peak_of_another_blas_does_not_count() -> None:

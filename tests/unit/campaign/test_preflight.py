@@ -21,7 +21,6 @@ from boardcluster.records import (
     Engine,
     MasterPlacement,
     NodeTwin,
-    Role,
     Trial,
     TwinSpec,
 )
@@ -60,9 +59,6 @@ def workloads(monkeypatch: pytest.MonkeyPatch) -> Workloads:
     return found
 
 
-_LACKING = {Role.WORKER: "worker2", Role.MASTER: "the master"}
-
-
 def trial_of(workload: str = "grep", **fields: Any) -> Trial:
     return make_trial(workload, **{"engine": Engine.MAPREDUCE, **fields})
 
@@ -80,7 +76,7 @@ def look(
         trials,
         typical_seconds=typical or {},
         free=(free, held),
-        lacking=lambda name, role: "" if name in tools else _LACKING[role],
+        lacking=lambda name, nodes: "" if name in tools else nodes[0],
     )
 
 
@@ -314,12 +310,15 @@ def test_a_missing_program_is_a_problem_with_its_package(
     preflight = look(make_spec(), trial_of("pi"), trial_of("pi", workers=2), tools=("mpirun",))
 
     assert preflight.problems == (
-        "pi needs the program xhpl, which is not on worker2 (install the package hpcc there)",
+        "pi needs the program xhpl, which is not on worker1 (install the package hpcc there)",
     )
     assert look(make_spec(), trial_of("pi"), tools=("mpirun", "xhpl")).problems == ()
     workloads["pi"].master_tools = {"haproxy": "haproxy"}
     (problem,) = look(make_spec(), trial_of("pi"), tools=("mpirun", "xhpl")).problems
-    assert problem.startswith("pi needs the program haproxy, which is not on the master ")
+    assert problem.startswith("pi needs the program haproxy, which is not on master ")
+    combined = trial_of("pi", master=MasterPlacement.COMBINED)
+    (problem,) = look(make_spec(memory_mib=4096), combined, tools=("mpirun", "xhpl")).problems
+    assert "haproxy, which is not on worker1 " in problem
 
 
 def test_a_board_is_asked_only_for_programs_of_its_role(

@@ -162,6 +162,11 @@ def test_a_case_is_told_of_the_smallest_worker(
     (job,) = jobs_of(trial_of("grep"), small, build_profile("default", spec))
 
     assert (job.spec.least_memory_bytes, job.spec.worker_cores) == (1 << 30, 1)
+    nodes[0] = replace(nodes[0], memory_bytes=1 << 29)
+    (job,) = jobs_of(
+        trial_of("grep"), replace(spec, nodes=tuple(nodes)), build_profile("default", spec)
+    )
+    assert job.spec.least_memory_bytes == 1 << 29, "the master's"
 
 
 def test_the_smallest_worker_is_the_one_with_the_least_beside_its_daemons(

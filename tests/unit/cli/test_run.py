@@ -616,7 +616,7 @@ def test_a_selection_of_nothing_is_never_a_success(desk: Desk, small: str) -> No
 def test_only_what_is_selected_is_checked_for_room(
     desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Two replicas of 1 MB of text and five times as much to run it.
+    # Two replicas of 1 MB of text, four times as much to run it, and two of what it writes.
     monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda *_: (6_900_000, {}))
 
     with pytest.raises(CapacityError):

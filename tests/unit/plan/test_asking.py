@@ -22,7 +22,7 @@ from tests.builders import (
 
 from boardcluster.plan.asking import RUNS_MOST, OwnNodes, model_for, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE, board_rates, reference_write
-from boardcluster.plan.model import intermediate_of
+from boardcluster.plan.model import intermediate_of, short_of_memory
 from boardcluster.plan.own_runs import conditions_of, nodes_of, own_rates
 from boardcluster.plan.power import load_of, worker_watts
 from boardcluster.plan.prediction import RuntimePrediction, UnknownReason
@@ -305,6 +305,9 @@ def test_runs_on_a_large_board_say_nothing_of_a_small_ones_memory() -> None:
     )
     assert UnknownReason.MEMORY in [row.reason for row in small.unknown]
     assert as_large.is_known
+    own = runs(lambda size, workers: 30 + 20 * size / workers, [(1, 2), (2, 2)])
+    learned = model_for([ASKED], Archive(own)).series["wordcount", Engine.SPARK]
+    assert short_of_memory(learned, np.array([1.0 * GB])), "own nodes whose memory is not known"
 
 
 def test_intermediate_bytes_are_less_certain_beyond_what_was_measured() -> None:
@@ -479,6 +482,8 @@ def test_media_are_compared_by_the_writes_on_the_nodes_that_runs_were_on() -> No
     probes = [rated(board, mips) for board, mips in (("4", 5800.0), ("5", 14000.0))]
     assert own_rates(probes, [], nodes=nodes_of(boards("4"))).seven_zip_mips == 5800.0
     assert own_rates(probes, [], nodes=nodes_of(make_fingerprint())).seven_zip_mips == 14000.0
+    on_another = nodes_of(boards("4", workers=0))  # a run names the nodes that it was on
+    assert own_rates(probes[1:], [], nodes=on_another).seven_zip_mips == 14000.0
     mine = runs(lambda *_: 50.0, [(1, 1)], setup=boards("4"))
     model = model_for([ASKED], Archive([*mine, *writes]))
     assert model.media[OWN_HARDWARE].slowness == pytest.approx(reference_write() / 40.0)

@@ -89,6 +89,14 @@ def test_numbers_of_workers_between_those_tried_first_are_found() -> None:
     assert plan.best.workers == 203
 
 
+def test_more_boards_than_a_cluster_may_have_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boardcluster.plan.buying.BOARDS_MAX", 50)
+    limits = PlanLimits(deadline_seconds=101)
+    plan = plan_for(limits=limits, workers_most=100)
+    assert plan.best.workers >= 50
+    assert any("at most 49 workers" in row and "--workers-most 49" in row for row in plan.remarks)
+
+
 def test_numbers_of_workers_between_are_found_for_limits_in_opposite_directions() -> None:
     """The number tried below misses the deadline, the one above the budget."""
     deadline = seconds(FIVE, NVME, 203, 2000) * AT_MOST * 1.0001

@@ -83,6 +83,7 @@ def test_a_twin_has_as_many_workers_as_a_machine_can_emulate(tmp_path: Path) -> 
     limits = PlanLimits(deadline_seconds=101)
     plan = plan_for(limits=limits, workers_most=100)
     assert plan.best.workers > 63
+    assert not any("itself runs at most" in row for row in plan.remarks)
     _, words = write_plan(plan, tmp_path)
     assert len(read_spec(tmp_path / "twin.toml").workers) == 63
     assert words == (f"the twin has the first 63 of {plan.best.workers} workers",)

@@ -373,7 +373,7 @@ def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) ->
         builder.run(["mkdir", "-p", f"{work}/bundle"])
         facts = _made(_Builder(builder, work, known[machine], tell))
         facts |= {"build": secrets.token_hex(8)}  # one that is made again is copied again
-        partial = place.with_name(f".partial-{place.name}")
+        partial = place.with_name(f".{place.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         builder.get(f"{work}/bundle", partial)
         (partial / _FACTS).write_text(json.dumps(facts, indent=1))

@@ -146,7 +146,7 @@ class _WebServe(Workload):
         if held > spec.least_memory_bytes // 4:
             raise CapacityError(
                 f"{COPIES} pages of {format_bytes(largest)} in two programs at once, "
-                f"{format_bytes(held)}, are more than a quarter of a worker's "
+                f"{format_bytes(held)}, are more than a quarter of the smallest node's "
                 f"{format_bytes(spec.least_memory_bytes)}, beside the cluster's daemons",
                 hint="set a smaller webserve.largest_page, or give the nodes more memory",
             )

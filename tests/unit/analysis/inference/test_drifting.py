@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import random
 
-from boardcluster.analysis.inference import DriftKind, RunValue, find_drift
+import pytest
+
+from boardcluster.analysis.inference import DriftKind, RunValue, drifting, find_drift
 
 
 def campaign(
@@ -63,6 +65,15 @@ def test_what_tells_cells_or_starts_apart_is_no_drift() -> None:
 def test_few_runs_are_not_tested() -> None:
     rows = [[RunValue(value=10.0 + place, start=("c", 1), position=place) for place in range(3)]]
     assert find_drift(rows) == ()
+
+
+def test_times_are_shuffled_in_parts_where_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    clear, mild = campaign(random.Random(5), step=-0.3), campaign(random.Random(17))
+    whole, (unclear,) = find_drift(clear), find_drift(mild)
+    monkeypatch.setattr(drifting, "_NUMBERS_AT_ONCE", 36 * 100)
+    assert find_drift(clear) == whole, "no order of so many is as far apart"
+    assert unclear.kind is DriftKind.CHANGE
+    assert find_drift(mild)[0].p_adjusted == pytest.approx(unclear.p_adjusted, abs=0.05)
 
 
 def test_the_same_runs_give_the_same_answer() -> None:

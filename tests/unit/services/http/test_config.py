@@ -37,6 +37,10 @@ def test_a_balancer_checks_as_slowly_as_its_nodes_are() -> None:
     assert "    user haproxy\n" in text(1.0)
     assert "check inter 200ms" in text(1.0)
     assert "check inter 500ms" in text(2.5)
+    many = render_balancer(
+        servers, address="198.18.0.2", port=8000, cores=128, user="haproxy", dilation=1.0
+    )
+    assert "nbthread 64\n" in many
 
 
 def test_the_page_that_computes_has_its_rounds() -> None:

@@ -120,6 +120,22 @@ def built_folder(cache: Path) -> Path:
     return folder
 
 
+def test_what_a_killed_build_left_is_no_program_and_is_deleted_by_the_next(
+    here: Machine, tmp_path: Path
+) -> None:
+    have(here, tmp_path)
+    folder = built_folder(tmp_path)
+    left = folder.with_name(f".{folder.name}.partial")
+    folder.rename(left)
+    assert not is_built(tmp_path)
+    (left / "junk").write_text("")
+    have(here, tmp_path)
+    assert not left.exists()
+    assert not (folder / "junk").exists()
+    begun = ("rm", "-rf", str(folder.with_name(f".building-{folder.name}")))
+    assert here.ran.count(begun) == 4, "before and after each build"
+
+
 def test_it_is_built_here_where_this_machine_is_of_the_nodes_kind(
     here: Machine, tmp_path: Path
 ) -> None:

@@ -150,7 +150,9 @@ def test_a_fault_happens_to_the_last_worker_in_both_its_phases(
 def test_a_page_that_memory_cannot_hold_is_refused_with_the_arithmetic() -> None:
     """Four pages in two programs, and a quarter of the memory."""
     WORKLOAD.check(case(largest_page="32 MiB"))
-    words = r"4 pages of .* in two programs at once, 277 MB, are more than a quarter of a worker's"
+    words = (
+        r"4 pages of .* in two programs at once, 277 MB, are more than a quarter of the smallest"
+    )
     with pytest.raises(CapacityError, match=words):
         WORKLOAD.check(case(largest_page="33 MiB"))
 
