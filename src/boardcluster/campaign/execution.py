@@ -75,6 +75,8 @@ _LOG_FILE_BYTES = 4_000_000
 """Of a container's longer log the end is kept, where it says how it ended."""
 _LOGS_BYTES = 64_000_000
 """Of the containers of an application on one worker, all logs together."""
+_DELETE_LENT = 'rm -rf -- "$0"/lent-* "$0"/mpi-*'
+"""Copies of files that a killed driver had sent, as large as its inputs, and what its MPI left."""
 _DELETE_ROOTS_OWN = 'rm -rf -- "$0"/root-*'
 _DELETE_SECONDS = 900.0
 """For gigabytes of files, at the speed of a slow disk."""
@@ -218,9 +220,8 @@ def clear_scratch(live: LiveCluster) -> dict[str, BoardclusterError]:
     def one(name: str) -> None:
         remote = live.remotes[name]
         remote.run(["rm", "-rf", live.layout.folder(nodes[name], "scratch")])
-        # Copies of files that a killed driver had sent, as large as its inputs.
-        lent = ["-maxdepth", "1", "-name", "lent-*", "-exec", "rm", "-rf", "--", "{}", "+"]
-        remote.run(["find", live.layout.folder(nodes[name], "tmp"), *lent], check=False)
+        folder = live.layout.folder(nodes[name], "tmp")
+        remote.run(["sh", "-c", _DELETE_LENT, folder], check=False)
         # Data of a killed run's database, and of probes: of the first, as large as what it holds.
         data = [live.layout.on_medium(nodes[name], part) for part in ("galera", "scratch")]
         remote.run(["rm", "-rf", *data], check=False)

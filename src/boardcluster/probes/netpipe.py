@@ -13,12 +13,11 @@ from boardcluster.probes.background import free_port, serving
 from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.services.mpi import mpirun_command, serving_in
-from boardcluster.services.netpipe import Curve, parse_curve
+from boardcluster.services.netpipe import NETPIPE_PORT, Curve, parse_curve
 from boardcluster.units import MIB
 
 __all__ = ["PROBE", "figures_of", "measure", "smallest_subnet"]
 
-_PORT = 5002
 _LARGEST_BYTES = {ProbeMode.QUICK: MIB, ProbeMode.PAPER: 8 * MIB}
 _QUICK_REPEATS = 7
 _TIMEOUT_SECONDS = {ProbeMode.QUICK: 120.0, ProbeMode.PAPER: 900.0}
@@ -70,7 +69,7 @@ def _options(mode: ProbeMode) -> list[str]:
 
 
 def _over_tcp(site: Site, peer: Site, output: str) -> None:
-    port = free_port(peer.remote, _PORT)
+    port = free_port(peer.remote, NETPIPE_PORT)
     options = [*_options(site.mode), "-P", str(port)]
     timeout_seconds = _TIMEOUT_SECONDS[site.mode]
     with serving(

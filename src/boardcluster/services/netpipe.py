@@ -14,7 +14,10 @@ from dataclasses import dataclass
 
 from boardcluster.errors import VerificationError
 
-__all__ = ["Curve", "NetpipePoint", "check_integrity", "parse_curve", "sizes_up_to"]
+__all__ = ["NETPIPE_PORT", "Curve", "NetpipePoint", "check_integrity", "parse_curve", "sizes_up_to"]
+
+NETPIPE_PORT = 5002
+"""Where NPtcp listens unless it is told another port."""
 
 _NETPIPE_MEGABIT = 2**20
 _MEGABIT = 1e6

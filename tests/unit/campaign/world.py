@@ -35,7 +35,11 @@ SAMPLES = 1000
 """At 1 Hz that is longer than any job here takes, by its own word."""
 
 _NODESIDE = ("python3", "-I", "-S", "-c")
-_DELETES_ROOTS_OWN = ("sh", "-c", 'rm -rf -- "$0"/root-*')
+_DELETES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("sh", "-c", 'rm -rf -- "$0"/lent-* "$0"/mpi-*'): ("lent-", "mpi-"),
+    ("sh", "-c", 'rm -rf -- "$0"/root-*'): ("root-",),
+}
+"""Commands that delete what begins so."""
 
 
 def ended(status: int = 0, *, seconds: float = 12.5) -> Completed:
@@ -79,10 +83,10 @@ class Node(TemporaryFilesRemote):
             return self._world.disk(self.name, argv)
         if argv[0] == "find":
             assert list(argv[2:5]) == ["-maxdepth", "1", "-name"]
-            assert argv[5] in {"telemetry-*", "lent-*"}
+            assert argv[5] == "telemetry-*"
             return self._without(f"{argv[1]}/{argv[5].removesuffix('*')}")
-        if tuple(argv[:3]) == _DELETES_ROOTS_OWN:
-            return self._without(f"{argv[3]}/root-")
+        if beginnings := _DELETES.get(tuple(argv[:3])):
+            return [self._without(f"{argv[3]}/{beginning}") for beginning in beginnings][-1]
         if tuple(argv[:2]) not in {("mkdir", "-p"), ("rm", "-rf"), ("rm", "-f")}:
             return super().run(argv, stdin=stdin, env=env, cwd=cwd, check=check)
         self._world.happened.append((argv[0], self.name, *argv[2:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -10,9 +11,10 @@ from statistics import fmean
 from boardcluster.errors import UsageError
 from boardcluster.foreign import start_of
 from boardcluster.records import Engine, Verification
+from boardcluster.services.beside import check_ports
 from boardcluster.services.layout import Layout
 from boardcluster.services.mpi import mpirun_command
-from boardcluster.services.netpipe import Curve, check_integrity, parse_curve
+from boardcluster.services.netpipe import NETPIPE_PORT, Curve, check_integrity, parse_curve
 from boardcluster.units import parse_size
 from boardcluster.workloads.base import (
     Context,
@@ -102,6 +104,18 @@ class _NetPipe(Workload):
                 f"netpipe needs at least two workers, but there is only {spec.workers}",
                 hint="run it with workers = [2] or more; add a worker to cluster.toml",
             )
+
+    def serving(
+        self, context: Context, staged: StagedInput, job: Job
+    ) -> contextlib.AbstractContextManager[object]:
+        """Start nothing, but refuse a port that is taken: the transmitter would ask who has it."""
+        del staged
+        if job.spec.parameters["transport"] == _TCP:
+            live = context.live
+            receivers = sorted({receiver for _, receiver in _pairs(live.layout)})
+            ports = {name: [NETPIPE_PORT] for name in receivers}
+            check_ports(live.remotes, ports, what="NetPIPE")
+        return contextlib.nullcontext()
 
     def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
         del staged

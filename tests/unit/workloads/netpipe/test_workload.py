@@ -1,6 +1,6 @@
 """The verbs of NetPIPE, without a network; the waiting transmitter is run for real."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +22,7 @@ from boardcluster.workloads.base import (
     StagedInput,
     check_parameters,
 )
+from boardcluster.workloads.netpipe import workload as module
 from boardcluster.workloads.netpipe.workload import WORKLOAD
 
 HERE = Path(__file__).parent
@@ -99,6 +100,24 @@ def test_one_worker_is_refused() -> None:
     with pytest.raises(UsageError, match="needs at least two workers, but there is only 1"):
         WORKLOAD.check(job(1).spec)
     WORKLOAD.check(job(2).spec)
+
+
+@pytest.mark.parametrize(("transport", "asked"), [("tcp", ["worker2", "worker3"]), ("mpi", [])])
+def test_nobody_else_may_listen_where_a_receiver_will(
+    make_context: Callable[[int], Context],
+    monkeypatch: pytest.MonkeyPatch,
+    transport: str,
+    asked: list[str],
+) -> None:
+    seen: list[str] = []
+
+    def check(remotes: object, ports: Mapping[str, list[int]], *, what: str) -> None:
+        assert set(map(tuple, ports.values())) == {(5002,)}
+        seen.extend(ports)
+
+    monkeypatch.setattr(module, "check_ports", check)
+    with WORKLOAD.serving(make_context(3), StagedInput(), job(3, transport=transport)):
+        assert seen == asked
 
 
 def test_every_pair_of_workers_is_checked_and_measured(
