@@ -437,6 +437,16 @@ def test_a_profile_that_was_faster_comes_first() -> None:
     assert advised(*cells("profile", "upstream", "default", times=1)[:1], rule="profile") == ()
 
 
+def test_what_was_faster_for_one_size_is_advised_for_that_size() -> None:
+    large = cells("profile", "default", "upstream", size_bytes=4 * 10**9)
+    rows = advised(*cells("profile", "upstream", "default"), *large, rule="profile")
+    assert {row.title for row in rows} == {
+        "Use the profile upstream for terasort on mapreduce over 1 GB",
+        "Use the profile default for terasort on mapreduce over 4 GB",
+    }
+    assert not {*rows[0].runs} & {*rows[1].runs}
+
+
 def test_settings_are_not_praised_for_what_another_program_does() -> None:
     """The faster runs had the settings and the other variant: nobody knows which of them it was."""
     fast = {"mapreduce.map.output.compress": "true"}

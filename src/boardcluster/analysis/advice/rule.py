@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boardcluster.analysis.advice.compared import Pair, pairs_by
 from boardcluster.analysis.advice.evidence import Advice, Certainty
@@ -84,11 +84,22 @@ def _ratio_words(ratio: MeasuredRatio, *, emulated: str = "") -> str:
 
 
 def measured(view: View, factor: str) -> Iterator[tuple[Pair, Group]]:
-    """Yield cells that differ in one factor alone and in their times, with the slower's runs."""
-    for pair in pairs_by(view.cells, factor, view.compared):
-        group = view.group_of(pair.slower)
-        if group is not None and pair.counts and pair.ratio.value >= LEAST_GAIN:
-            yield pair, group
+    """Yield cells that differ in one factor alone and in their times, with the slower's runs.
+
+    Where another level is the fastest for another size, the runs are said to be of their size.
+    """
+    found = [
+        (pair, group)
+        for pair in pairs_by(view.cells, factor, view.compared)
+        if (group := view.group_of(pair.slower)) is not None
+        if pair.counts and pair.ratio.value >= LEAST_GAIN
+    ]
+    fastest: dict[str, dict[int, object]] = {}
+    for pair, group in sorted(found, key=lambda row: row[0].ratio.value):
+        by_size = fastest.setdefault(group.subject, {})
+        by_size[group.trial.size_bytes] = getattr(pair.faster.configuration, factor)
+    for pair, group in found:
+        yield pair, replace(group, of_size=len({*fastest[group.subject].values()}) > 1)
 
 
 def measured_advice(

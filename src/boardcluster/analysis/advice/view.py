@@ -165,6 +165,8 @@ class Group:
 
     runs: tuple[RunView, ...]
     """The runs."""
+    of_size: bool = False
+    """Whether what is said of them holds for their size alone: for another, something else does."""
 
     @property
     def typical(self) -> RunView:
@@ -184,7 +186,12 @@ class Group:
 
     @property
     def subject(self) -> str:
-        """``terasort on mapreduce``."""
+        """``terasort on mapreduce``, or ``terasort on mapreduce over 1 GB``."""
+        size = self.trial.size_bytes if self.of_size else 0
+        return self._job + (f" over {format_bytes(size)}" if size else "")
+
+    @property
+    def _job(self) -> str:
         return f"{self.trial.workload} on {self.trial.engine}"
 
     @property
@@ -213,7 +220,7 @@ class Group:
         own = settings(trial, security=self.typical.fingerprint.security)
         workers = format_count(trial.workers, "worker")
         count = f"{len(self.runs)} runs" if len(self.runs) > 1 else "one run"
-        parts = [self.subject, size, workers, f"profile {trial.profile}", own, count, self.emulated]
+        parts = [self._job, size, workers, f"profile {trial.profile}", own, count, self.emulated]
         return ", ".join(part for part in parts if part)
 
 
