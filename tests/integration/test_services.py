@@ -163,4 +163,4 @@ def test_a_port_in_use_and_a_page_that_is_too_large_are_refused(site: Cli, tmp_p
         + 'parameters.webserve.largest_page = "64 GiB"\n'
     )
     site("run", str(large), code=5)
-    assert "are more than a quarter of a worker's" in site.stderr
+    assert "are more than a quarter of the smallest node's" in site.stderr
