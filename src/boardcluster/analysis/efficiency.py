@@ -250,12 +250,10 @@ def dgemm_peak(
     shared = setup.emulated and not setup.limits
     found: dict[str, tuple[int, float]] = {}
     for run in probes:
-        if not in_cell(run) or not (setup.emulated or _is_of(run, setup)):
-            continue
         rows = [row for row in run.figures if row.name == DGEMM_FIGURE]
         if setup.blas:
             rows = [row for row in rows if row.conditions.get("blas") == setup.blas]
-        if rows:
+        if rows and in_cell(run) and (setup.emulated or _is_of(run, setup)):
             rates = {int(row.conditions["processes"]): row.value for row in rows}
             widest = max(rates)
             used = min(ranks, widest) if ranks and not shared else widest

@@ -369,9 +369,8 @@ def own_rates(
     last: dict[str, float] = {}
     for run in probes:
         ratings = [row.value for row in run.figures if row.name == "seven_zip_total_mips"]
-        if not _is_of(run, nodes or {}):
-            continue
-        if run.probe == "seven-zip" and ratings and run.verdict is not Verdict.INVALID:
+        counts = run.probe == "seven-zip" and run.verdict is not Verdict.INVALID
+        if counts and ratings and _is_of(run, nodes or {}):
             last[run.node] = max(ratings)
     own = [
         (attempt.started_utc, nodes_of(attempt.fingerprint), result.trial, measured.figures)

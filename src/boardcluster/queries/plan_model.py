@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from boardcluster.plan.asking import RUNS_MOST
@@ -51,7 +50,7 @@ def learn_for_plan(
     Raises:
         StoreError: the store cannot be read.
     """
-    own = _own_runs(home, workload, defaults, functools.cache(copies_of))
+    own = _own_runs(home, workload, defaults, cache(copies_of))
     every = [run for runs in own.values() for run in runs]
     names = dict.fromkeys([*boards, *(run.board for run in every)])
     disks = dict.fromkeys([*media, *(run.medium for run in every)])

@@ -93,16 +93,14 @@ def watch_standings(
     return tuple(found)
 
 
-def _is_at_work(store: Store, campaign_id: str) -> bool:
-    """Whether a run of a campaign is being made: a round counts once it has ended."""
-    return any(row.trial_id.startswith(f"{campaign_id}-") for row in store.running())
-
-
 def _standing(store: Store, record: WatchRecord) -> WatchStanding:
+    at_work = [attempt.trial_id for attempt in store.running()]
     rounds = tuple(
         row
         for row in store.find_campaigns(record.name)
-        if row.created_utc >= record.begun_utc and not _is_at_work(store, row.id)
+        if row.created_utc >= record.begun_utc
+        # While one of its runs is being made, a round does not count.
+        if not any(name.startswith(f"{row.id}-") for name in at_work)
     )
     results = [store.results(row.id, all_attempts=True) for row in rounds]
     found = [_cells(rows, record, tainted=record.tainted) for rows in results]
