@@ -18,6 +18,7 @@ from boardcluster.records import Engine, NodeSpec, TaskRecord
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
 from boardcluster.remote.node_rpc import end_marked, excerpt, without_limits
+from boardcluster.services import mpi
 from boardcluster.services.conf import render_node
 from boardcluster.services.job_crashes import consequence_of_crash, starts_with_archive
 from boardcluster.services.jvm import crash_words
@@ -75,8 +76,8 @@ _LOG_FILE_BYTES = 4_000_000
 """Of a container's longer log the end is kept, where it says how it ended."""
 _LOGS_BYTES = 64_000_000
 """Of the containers of an application on one worker, all logs together."""
-_DELETE_LENT = 'rm -rf -- "$0"/lent-* "$0"/mpi-*'
-"""Copies of files that a killed driver had sent, as large as its inputs, and what its MPI left."""
+_DELETE_LENT = 'rm -rf -- "$0"/lent-*'
+"""Copies of files that a killed driver had sent, as large as its inputs."""
 _DELETE_ROOTS_OWN = 'rm -rf -- "$0"/root-*'
 _DELETE_SECONDS = 900.0
 """For gigabytes of files, at the speed of a slow disk."""
@@ -222,6 +223,7 @@ def clear_scratch(live: LiveCluster) -> dict[str, BoardclusterError]:
         remote.run(["rm", "-rf", live.layout.folder(nodes[name], "scratch")])
         folder = live.layout.folder(nodes[name], "tmp")
         remote.run(["sh", "-c", _DELETE_LENT, folder], check=False)
+        mpi.delete_left(remote, folder)
         # Data of a killed run's database, and of probes: of the first, as large as what it holds.
         data = [live.layout.on_medium(nodes[name], part) for part in ("galera", "scratch")]
         remote.run(["rm", "-rf", *data], check=False)

@@ -21,7 +21,7 @@ __all__ = ["EPILOG", "command"]
 
 EPILOG = (
     "Examples: boardcluster compare profile:default profile:upstream\n\n"
-    "boardcluster compare quick 'published:lee-oh-park-2021-table-14?storage=UFS'"
+    "boardcluster compare engine:mapreduce 'published:lee-oh-park-2021-table-14?storage=UFS'"
 )
 
 

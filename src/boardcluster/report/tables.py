@@ -87,7 +87,7 @@ class ReportTable:
             index
             for index, column in enumerate(self.columns)
             if column.title not in titles
-            or len({row[index] for row in self.rows} - {words.NONE}) > 1
+            or len({row[index] for row in self.rows}) > 1
         )
 
     def _with(self, indices: Iterable[int]) -> ReportTable:

@@ -29,13 +29,21 @@ from boardcluster.remote.node_rpc import end_marked
 from boardcluster.services import mpi_agent
 from boardcluster.services.layout import Layout
 
-__all__ = ["MPI_VARIABLE", "mpirun_command", "serving", "serving_in"]
+__all__ = ["MPI_VARIABLE", "delete_left", "mpirun_command", "serving", "serving_in"]
 
 MPI_VARIABLE = "BOARDCLUSTER_MPI"
 """Carried by every process of one ``mpirun``, on every node; its value is unique."""
 
 _AGENT = "mpi_agent.py"
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108  a folder of our own is made in it
+_FOLDER = "mpi-"
+_SHARED_FOLDER = "/dev/shm/boardcluster-"  # noqa: S108  the folder is ours
+"""Beginnings of a run's two folders on a node, in its temporary files and in its shared memory.
+
+Both go on with the same word, so the first one, which is among one cluster's files, names the other.
+"""
+_DELETE_LEFT = f"""for left in "$0"/{_FOLDER}*; do
+    rm -rf -- "{_SHARED_FOLDER}${{left##*/{_FOLDER}}}" "$left"
+done"""
 _POLL_SECONDS = 0.1
 _START_TIMEOUT_SECONDS = 60.0
 _GRACE_SECONDS = 3.0
@@ -172,14 +180,29 @@ def serving_in(
         raise starter.failure
 
 
+def delete_left(remote: Remote, temporary: str) -> None:
+    """Delete what runs whose driver was killed left on a node, also in its shared memory.
+
+    Call it only while none is running there. What cannot be deleted stays.
+
+    Args:
+        remote: the way to the node.
+        temporary: the folder for temporary files that ``serving`` was given of it.
+
+    Raises:
+        RemoteError: the node cannot be reached.
+    """
+    remote.run(["sh", "-c", _DELETE_LEFT, temporary], check=False)
+
+
 def _host(remote: Remote, temporary: str, *, tag: str, environment: Mapping[str, str]) -> _Host:
     """Choose the folders of a node.
 
     Shared memory gets one of ours, because Open MPI leaves it behind when it is killed. Its name is
     the same on every node, since mpirun hands these variables on to all of them.
     """
-    folder = f"{temporary}/mpi-{tag[:12]}"
-    shared = f"{_SHARED_MEMORY}/boardcluster-{tag[:12]}"
+    folder = f"{temporary}/{_FOLDER}{tag[:12]}"
+    shared = f"{_SHARED_FOLDER}{tag[:12]}"
     own = {
         **environment,
         MPI_VARIABLE: tag,

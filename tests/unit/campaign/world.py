@@ -18,6 +18,7 @@ from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.node_agent import IO_COUNTERS
+from boardcluster.services import mpi
 from boardcluster.services.daemons import DAEMONS, DaemonKind, daemons_of
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.operation import HOST, LiveCluster
@@ -36,7 +37,8 @@ SAMPLES = 1000
 
 _NODESIDE = ("python3", "-I", "-S", "-c")
 _DELETES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("sh", "-c", 'rm -rf -- "$0"/lent-* "$0"/mpi-*'): ("lent-", "mpi-"),
+    ("sh", "-c", 'rm -rf -- "$0"/lent-*'): ("lent-",),
+    ("sh", "-c", mpi._DELETE_LEFT): ("mpi-",),
     ("sh", "-c", 'rm -rf -- "$0"/root-*'): ("root-",),
 }
 """Commands that delete what begins so."""

@@ -4,6 +4,7 @@
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -160,6 +161,30 @@ def test_leaves_no_process_and_no_folder(
     assert not alive(pid)
     assert not any(Path(folder).exists() for folder in folders)
     assert list(Path(here.folders["worker2"], "tmp").iterdir()) == []
+
+
+def test_what_a_killed_driver_left_is_deleted_also_in_shared_memory(
+    here: Layout, remotes: dict[str, Recording], work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = Path(here.folders["worker1"], "tmp")
+    with monkeypatch.context() as killed:
+        killed.setattr(mpi, "_clean", lambda *_, **__: [])
+        with serve(here, remotes, work) as env:
+            folders = [Path(env["TMPDIR"]), Path(env["OMPI_MCA_btl_vader_backing_directory"])]
+    for folder in folders:
+        (folder / "segment").write_bytes(b"of Open MPI")
+    other = Path(f"{folders[1]}-of-another")
+    other.mkdir()
+    try:
+        mpi.delete_left(remotes["worker1"], str(temporary))
+        mpi.delete_left(remotes["worker1"], str(temporary))
+
+        assert not any(folder.exists() for folder in folders)
+        assert other.is_dir(), "it has no folder among this cluster's files"
+        assert temporary.is_dir()
+    finally:
+        for folder in (*folders, other):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RemoteTimeoutError("too long")])
