@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BASELINE_LEAST",
     "EXCLUDING_SHARE",
+    "HOST",
     "MANY_YEARS",
     "QUOTA_CORES_LEAST",
     "SMALLEST_EFFECT_SHARE",
@@ -82,6 +83,9 @@ __all__ = [
     "Verification",
     "in_cell",
 ]
+
+HOST = "host"
+"""What the machine that emulated nodes share is called beside them, in samples and probes."""
 
 
 class Role(StrEnum):

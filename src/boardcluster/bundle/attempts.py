@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import stat
 from collections import Counter as Tally
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from boardcluster.bundle.archive import PackedFile, pack
 from boardcluster.bundle.layout import STORE
@@ -30,6 +32,10 @@ _RECORD_NAME = "attempt.json"
 _CASE_NAME = "case.json"
 _READ_BY_REPORT = frozenset({_RECORD_NAME, TELEMETRY_NAME, POWER_NAME})
 _FILE_BYTES_MOST = 1 << 30
+_UNUSABLE = re.compile(r"[\\\n\r\t]")
+"""Line ends would begin a new line of the manifest."""
+_PATH_MOST = 900
+"""Characters of a path below the store; what reads a bundle takes a thousand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +100,8 @@ def pack_attempt(redactor: Redactor, job: AttemptJob) -> PackedAttempt:
             packed = pack(f"{STORE}/{shown}", done.content)
             out.write(packed.data)
             entries.append((replace(packed, data=b""), len(packed.data)))
-            if name.rpartition("/")[2] == _CASE_NAME:
+            # What containers wrote, whatever it is called, is a program's word and not ours.
+            if PurePosixPath(name).name == _CASE_NAME and "containers" not in name.split("/"):
                 cases.append(done.content)
             if name in _READ_BY_REPORT:
                 target = job.made_home / shown
@@ -181,7 +188,10 @@ def _regular_files(folder: Path) -> list[Path]:
 
 def _usable(name: str) -> str:
     """Return a path that can be one everywhere."""
-    return visible(name).replace("\\", "_")
+    shown = _UNUSABLE.sub("_", visible(name))
+    if len(shown) <= _PATH_MOST:
+        return shown
+    return f"{shown[:_PATH_MOST].rstrip('/')}-{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 
 def _unused(name: str, names: set[str]) -> str:

@@ -10,7 +10,7 @@ from boardcluster.analysis.fingerprints import same_setup
 from boardcluster.bundle.gather import Gathered
 from boardcluster.records import AttemptState, CampaignKind
 
-__all__ = ["Authorship", "BundledInput", "RunCounts", "count_runs", "inputs_of"]
+__all__ = ["Authorship", "BundledInput", "RunCounts", "count_runs", "inputs_of", "text_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def inputs_of(gathered: Gathered, cases: Sequence[tuple[str, bytes]]) -> tuple[B
         if row.campaign.dataset
     ]
     for campaign, content in cases:
-        text = _text_of(content)
+        text = text_of(content)
         if text is not None:
             read.append((campaign, text))
     found: dict[tuple[str, str], BundledInput] = {}
@@ -137,17 +137,15 @@ def inputs_of(gathered: Gathered, cases: Sequence[tuple[str, bytes]]) -> tuple[B
     return tuple(row for _, row in sorted(found.items()))
 
 
-def _text_of(content: bytes) -> BundledInput | None:
-    """Return the text that a case names; None without one."""
+def text_of(content: bytes) -> BundledInput | None:
+    """Return the text that a case names (``case.json``); None without one."""
     try:
-        text = json.loads(content).get("dataset")
-    except (ValueError, AttributeError):
+        text = json.loads(content)["dataset"]
+        return BundledInput(
+            name=str(text["name"]),
+            sha256=str(text.get("sha256", "")),
+            source=str(text.get("source", "")),
+            size_bytes=int(text.get("size_bytes", 0)),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
-    if not isinstance(text, dict) or not text.get("name"):
-        return None
-    return BundledInput(
-        name=str(text["name"]),
-        sha256=str(text.get("sha256", "")),
-        source=str(text.get("source", "")),
-        size_bytes=int(text.get("size_bytes", 0)),
-    )

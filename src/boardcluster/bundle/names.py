@@ -90,11 +90,22 @@ def known_names(
         folders=tuple(sorted(folders.items(), key=lambda row: -len(row[0]))),
         networks=_networks(spec),
         secrets=tuple(
-            value
-            for name, value in sorted(os.environ.items())
-            if names_secret(name) and len(value) >= _SECRET_SHORTEST and not value.startswith("/")
+            sorted(
+                {
+                    value
+                    for name, value in os.environ.items()
+                    if names_secret(name) and len(value) >= _SECRET_SHORTEST and not _is_path(value)
+                },
+                # One that begins with another is to be hidden whole.
+                key=lambda value: (-len(value), value),
+            )
         ),
     )
+
+
+def _is_path(value: str) -> bool:
+    """Whether it names a file, in which a secret may be, and is none itself."""
+    return value.startswith("/") and os.path.lexists(value)
 
 
 def _of_this_machine() -> Iterator[str]:

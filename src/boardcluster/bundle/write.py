@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from boardcluster import __version__, records
 from boardcluster.bundle.archive import BundleWriter, info_bytes, pack
@@ -46,6 +46,7 @@ from boardcluster.tuning.record import record_folder
 __all__ = ["WrittenBundle", "write_bundle"]
 
 _MANY = 40
+_REPORT_IT = "report this: a word of boardcluster's own was taken for a name"
 """From so many runs on it pays to start processes."""
 
 Follow = Callable[[str, int, int], None]
@@ -248,7 +249,8 @@ class _Work:
         for file in packed_files(packed):
             self._writer.add(file)
             self.names.append(file.name)
-            self._samples += file.name.endswith(f"/{TELEMETRY_NAME}")
+            # Not below: what is called so in a container's folder is a program's file.
+            self._samples += PurePosixPath(file.name).match(f"{STORE}/attempts/*/*/{TELEMETRY_NAME}")
         self.replaced.update(packed.replaced)
         self.unread += packed.unread
         self.left_out += packed.left_out
@@ -267,13 +269,19 @@ class _Work:
             raise StoreError(
                 f"{len(before.attempts) - count} of {len(before.attempts)} runs cannot be read "
                 "after names in them were replaced",
-                hint="report this: a word of boardcluster's own was taken for a name",
+                hint=_REPORT_IT,
             )
         after = gather(
             self.home,
             campaign=self._redactor.text(before.chosen) or None,
             cluster=read_cluster(self.home),
         )
+        if lost := len(before.probes) - len(after.probes):
+            raise StoreError(
+                f"{lost} of {len(before.probes)} runs of probes cannot be read after names in them "
+                "were replaced",
+                hint=_REPORT_IT,
+            )
         campaigns = (
             replace(row, is_registered=was.is_registered)
             for row, was in zip(after.campaigns, before.campaigns, strict=True)

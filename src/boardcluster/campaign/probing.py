@@ -23,10 +23,10 @@ from boardcluster.probes.base import Probe
 from boardcluster.probes.registry import choose_probes
 from boardcluster.probes.run import Judge, LiveSite, ProbePlan, plan_probes, run_probes
 from boardcluster.probes.tagged_remote import PROBE_VARIABLE, PROBING_VARIABLE
-from boardcluster.records import NodeFacts, ProbeMode, ProbeRun, Verdict
+from boardcluster.records import HOST, NodeFacts, ProbeMode, ProbeRun, Verdict
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
-from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.telemetry.collector import Target, node_targets, recording_of
 from boardcluster.telemetry.metering import open_meter, rise

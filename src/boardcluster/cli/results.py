@@ -63,6 +63,7 @@ def command(
         rebuild_results(folder, follow=Reporter())
     with Store.open(folder, read_only=True) as store:
         results = store.results(campaign, all_attempts=every)
+        tries = results if every else store.results(campaign, all_attempts=True)
         campaigns = store.campaigns()
     if campaign is not None:
         campaigns = tuple(row for row in campaigns if row.id == campaign)
@@ -71,7 +72,7 @@ def command(
             f"there are no results in {folder}",
             hint="run something first: `boardcluster run wordcount`",
         )
-    counted = without_searches(results, folder, asked=campaign)
+    counted = without_searches(tries, folder, asked=campaign)
     if as_json:
         print_json(document(campaigns, results, counted, tainted=tainted))
     else:

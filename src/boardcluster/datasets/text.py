@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from boardcluster.errors import InputError
+from boardcluster.errors import InputError, InstallError
 from boardcluster.fetch.cache import (
     Progress,
     Stamp,
@@ -45,6 +45,8 @@ from boardcluster.waiting import DATA_SECONDS_MOST
 
 __all__ = ["check_text", "from_file", "size_label", "whole_size_bytes"]
 
+_PART = ".part"
+"""Ends the name of a text while it is being written."""
 _CHUNK_BYTES = 1 << 20
 _BZIP2_MAGIC = re.compile(rb"BZh[1-9]1AY&SY")
 _CONTAINERS = {
@@ -91,7 +93,8 @@ def from_file(
     status = _checked_status(path)
     source_sha256 = _source_sha256(path, status, cache=cache, progress=progress)
     target = cache / f"{source_sha256[:16]}-{size_bytes or 'whole'}.txt"
-    lock, purpose = target.with_name(f"{target.name}.lock"), f"preparing {target.name}"
+    lock, purpose = _lock_of(target), f"preparing {target.name}"
+    _delete_unfinished(cache)
     with hold_lock(lock, purpose=purpose, timeout_seconds=DATA_SECONDS_MOST):
         stamp = verified_stamp(target, sidecar=sidecar_of(target))
         if stamp is None:
@@ -107,6 +110,31 @@ def from_file(
         sha256=stamp.sha256,
         source=f"{origin or f'the file {path.name}'}, {stamp.about.get('growth', 'unchanged')}",
     )
+
+
+def _lock_of(target: Path) -> Path:
+    return target.with_name(f"{target.name}.lock")
+
+
+def _part_of(target: Path) -> Path:
+    return target.with_name(f"{target.name}{_PART}")
+
+
+def _delete_unfinished(cache: Path) -> None:
+    """Delete texts that killed processes left unfinished: they may take the room of this one.
+
+    Raises:
+        HostError: the cache cannot be written.
+    """
+    for part in cache.glob(f"*.txt{_PART}"):
+        target = part.with_name(part.name.removesuffix(_PART))
+        purpose = f"deleting {part.name}"
+        with (
+            contextlib.suppress(InstallError),  # somebody is preparing it
+            hold_lock(_lock_of(target), purpose=purpose, timeout_seconds=0),
+            writing(part),
+        ):
+            part.unlink(missing_ok=True)
 
 
 def whole_size_bytes(path: Path, *, cache: Path, progress: Progress = no_progress) -> int:
@@ -211,7 +239,7 @@ def _prepare(
     path: Path, status: os.stat_result, *, target: Path, limit: int | None, progress: Progress
 ) -> Stamp:
     """Build the result beside its final place and move it there when it is whole."""
-    part = target.with_name(f"{target.name}.part")
+    part = _part_of(target)
     try:
         with writing(target), part.open("w+b") as stream:
             growing = _Growing(

@@ -74,8 +74,8 @@ def fetch_from_pypi(
         if present is not None:
             return present
         factor = _SPACE_FACTOR_SOURCE if only_source else _SPACE_FACTOR_WHEEL
-        require_space(folder, need_bytes=factor * size_bytes, purpose=f"fetching {requirement}")
         with _work_folder(folder / f"{project}.fetching") as work:
+            require_space(folder, need_bytes=factor * size_bytes, purpose=f"fetching {requirement}")
             (work / "requirements.txt").write_text(
                 " ".join([requirement, *(f"--hash=sha256:{digest}" for digest in sorted(allowed))])
                 + "\n",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Tally
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from boardcluster.analysis.cells import summarise, untrusted
+from boardcluster.analysis.cells import Cell, summarise, untrusted
 from boardcluster.analysis.result_sets import (
     ResultPoint,
     ResultSet,
@@ -256,7 +256,7 @@ class _Loader:
         self._all_campaigns(home)  # says that there is no cluster
         if (home, campaign) not in self._results:
             with Store.open(home, read_only=True) as store:
-                found = store.results(campaign)
+                found = store.results(campaign, all_attempts=True)
             self._results[home, campaign] = without_searches(found, home, asked=campaign)
         return self._results[home, campaign]
 
@@ -290,8 +290,10 @@ class _Loader:
         cells = summarise(results, tainted=self._tainted)
         if not cells:
             raise _nothing_counts(name, results, home, tainted=self._tainted)
-        left_out = sum(len(cell.left_out) for cell in cells)
-        left_out += sum(len(row.results) for row in untrusted(results, tainted=self._tainted))
+        aside = [run for cell in cells for run in cell.left_out]
+        aside += [run for row in untrusted(results, tainted=self._tainted) for run in row.results]
+        # Not runs that were repeated, and whose repeat counts.
+        left_out = len({run.trial.id for run in aside} - _counted_trials(cells))
         if left_out:
             runs, them = ("run is", "it") if left_out == 1 else ("runs are", "them")
             notes = [*notes, f"{left_out} tainted {runs} left out; --tainted includes {them}"]
@@ -322,6 +324,10 @@ def _unknown(what: str, name: str, there: Sequence[str], home: Path) -> EmptySel
     return EmptySelectionError(
         f"no {what} {name!r} in {home}", hint=f"nearest: {nearest(name, list(there))}"
     )
+
+
+def _counted_trials(cells: Iterable[Cell]) -> set[str]:
+    return {run.trial.id for cell in cells for run in cell.results}
 
 
 def _nothing_counts(

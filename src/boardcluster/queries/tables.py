@@ -132,16 +132,14 @@ class StoredTables:
         Raises:
             EmptySelectionError: no run of HPL counts.
         """
-        lines = top500_lines(summarise(self._latest(), tainted=self._tainted))
+        counting = self._counting(self._results())
+        lines = top500_lines(summarise(counting, tainted=self._tainted))
         if not lines:
             raise EmptySelectionError(
                 "no run of HPL counts",
                 hint="run it: `boardcluster run hpl`; use --tainted to include tainted runs",
             )
         return lines
-
-    def _latest(self) -> tuple[Result, ...]:
-        return self._counting(self._store.results(self._campaign))
 
     def latex(self) -> Mapping[str, ReportTable]:
         """Return the tables that belong into a paper, by name.

@@ -40,7 +40,7 @@ from boardcluster.errors import (
     UnreadyNameNodeError,
 )
 from boardcluster.fetch.cache import Progress, writing
-from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
+from boardcluster.records import HOST, ClusterSpec, NodeFacts, NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import lifecycle
@@ -76,7 +76,6 @@ from boardcluster.twin.plan import plan_limits
 from boardcluster.units import format_bytes, format_count
 
 __all__ = [
-    "HOST",
     "LiveCluster",
     "attach",
     "available_memory_bytes",
@@ -93,9 +92,6 @@ __all__ = [
     "up",
     "wipe",
 ]
-
-HOST = "host"
-"""Name of the machine that emulated nodes share, beside the nodes' own."""
 
 _OWN_PROFILE = "running-profile.toml"
 """What a profile of the user's own held when the cluster came up."""

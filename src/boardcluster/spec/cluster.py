@@ -19,6 +19,7 @@ from boardcluster.capabilities import (
 )
 from boardcluster.errors import UsageError
 from boardcluster.records import (
+    HOST,
     ClusterSpec,
     Egress,
     NetworkSpec,
@@ -154,6 +155,11 @@ def _check_subnet_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -
 def _check_name_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
     if info.context["kind"].network is Network.LOOPBACK:
         return check_choice(value, [LOOPBACK_NAME], what="the name of this machine as a node")
+    if info.context["kind"].emulated and value == HOST:
+        raise ValueError(
+            f"a node called {HOST!r}: what is measured of this machine as a whole is recorded under "
+            "that name; choose another one"
+        )
     return check_node_name(value)
 
 

@@ -16,11 +16,11 @@ from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.state import IDENTITY_VARIABLE, boot_id
 from boardcluster.errors import BoardclusterError
 from boardcluster.foreign import start_of
-from boardcluster.records import NodeSamples, TaskRecord, Telemetry
+from boardcluster.records import HOST, NodeSamples, TaskRecord, Telemetry
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.node_clock import ClockReading, compare_clocks
 from boardcluster.remote.node_rpc import end_processes, node_program, without_limits
-from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry.clock_watch import ClockWatch
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 

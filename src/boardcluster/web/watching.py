@@ -22,11 +22,11 @@ from boardcluster.cluster.lock import driver_at_work
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import BoardclusterError
 from boardcluster.queries.progress import Progress, driver_of_trials, progress_of
-from boardcluster.records import ClusterSpec, Result
+from boardcluster.records import HOST, ClusterSpec, Result
 from boardcluster.remote.ssh import JOBS_FOLDER
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.job_log import LINES
-from boardcluster.services.operation import HOST, LiveCluster, look_at_cluster
+from boardcluster.services.operation import LiveCluster, look_at_cluster
 from boardcluster.store.files import DATABASE_NAME
 from boardcluster.telemetry.collector import node_targets
 from boardcluster.telemetry.streams import NodeStreams, RelayOrder

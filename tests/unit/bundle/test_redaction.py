@@ -200,6 +200,21 @@ def test_names_are_found_in_every_way_to_write_a_host(
     assert {*found.users} - {*before.users} == {"alice", "bob", "carol", "dora", "emil"}
 
 
+def test_secrets_of_the_environment_are_hidden_whole(
+    board_spec: ClusterSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "A_TOKEN": "abcdefgh",
+        "B_TOKEN": "abcdefgh-9fK2",
+        "C_SECRET": "/Zm9vYmFyYmF6",
+        "D_PASSWORD": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+    redactor = Redactor(replace(known_names(tmp_path, board_spec), folders=()))
+    said = redactor.text(f"x abcdefgh-9fK2 y abcdefgh z /Zm9vYmFyYmF6 in {tmp_path}")
+    assert said == f"x (hidden) y (hidden) z (hidden) in {tmp_path}"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -34,6 +34,7 @@ from boardcluster.errors import (
     VerificationError,
 )
 from boardcluster.records import (
+    HOST,
     AttemptState,
     CachePolicy,
     Checksum,
@@ -47,7 +48,7 @@ from boardcluster.records import (
     Verification,
 )
 from boardcluster.remote.gate import Completed
-from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.services.operation import LiveCluster
 from boardcluster.workloads.base import InputKind, Need, Phase
 
 PATIENCE_SECONDS = 20.0

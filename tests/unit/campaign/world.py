@@ -15,13 +15,14 @@ from tests.builders import make_daemon, make_live_node, make_state
 from tests.unit.temporary_files import TemporaryFilesRemote
 
 from boardcluster.errors import RemoteError
+from boardcluster.records import HOST
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.node_agent import IO_COUNTERS
 from boardcluster.services import mpi
 from boardcluster.services.daemons import DAEMONS, DaemonKind, daemons_of
 from boardcluster.services.layout import PORTS, Layout
-from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.services.operation import LiveCluster
 
 Job = Callable[[], Completed]
 """What a submission does."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_measurement, store_run
 from tests.unit.cli.stocked import FINGERPRINT, campaign, run, stock
 from typer.testing import CliRunner
 
@@ -338,6 +339,19 @@ def test_a_side_of_tainted_runs_only_offers_to_count_them(home: Path) -> None:
 
     found = compare("20260801-1", "20260801-9", home, tainted=True)
     assert found.matches[0].second.values == FAST
+
+
+def test_a_tainted_run_whose_repeat_failed_is_not_forgotten(home: Path) -> None:
+    stock(home, "20260801-9", FAST[:2], verdict=Verdict.TAINTED, profile="slim")
+    with Store.open(home) as store:
+        first, second = store.results("20260801-9")
+        store_run(store, first.trial, fingerprint=FINGERPRINT, state=AttemptState.FAILED)
+        again = make_measurement(FAST[1], verdict=Verdict.VALID)
+        store_run(store, second.trial, again, fingerprint=FINGERPRINT)
+    found = compare("profile:default", "profile:slim", home)
+    assert found.second.notes == ("1 tainted run is left out; --tainted includes it",)
+    found = compare("profile:default", "profile:slim", home, tainted=True)
+    assert found.matches[0].second.values == FAST[:2]
 
 
 def test_one_tainted_run_that_is_left_out_is_one(home: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from boardcluster.datasets import text
 from boardcluster.datasets.text import from_file, size_label, whole_size_bytes
 from boardcluster.errors import CapacityError, HostError, InputError
+from boardcluster.fetch.cache import hold_lock
 
 LINES = b"year,carrier\n2013,UA\n2013,AA\n2014,\xc3\xa9\n"
 
@@ -197,6 +198,26 @@ def test_what_a_killed_run_left_does_no_harm(tmp_path: Path) -> None:
 
     assert from_file(path, size_bytes=100, cache=tmp_path / "cache") == first
     assert leftovers(tmp_path / "cache") == [first.path.name]
+
+
+def test_what_killed_runs_left_takes_no_room_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    path = source(tmp_path, LINES)
+    first = from_file(path, size_bytes=100, cache=cache)
+    for size in (100, 2000):  # of the same size, and of another one
+        first.path.with_name(f"{first.path.stem.split('-')[0]}-{size}.txt.part").write_bytes(b"x")
+    busy = cache / "0123456789abcdef-5.txt.part"
+    busy.write_bytes(b"being written")
+    seen: list[list[str]] = []
+    monkeypatch.setattr(
+        text, "require_space", lambda *_, **__: seen.append(sorted(map(str, cache.glob("*.part"))))
+    )
+    first.path.unlink()
+    with hold_lock(cache / "0123456789abcdef-5.txt.lock", purpose="another process"):
+        assert from_file(path, size_bytes=100, cache=cache) == first
+    assert seen == [[str(busy)]]
 
 
 def test_two_at_once_give_one_whole_result(tmp_path: Path) -> None:

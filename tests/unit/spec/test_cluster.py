@@ -318,6 +318,11 @@ SINGLE_MISTAKES = {
         '"switch"',
         '18: node[1].name: "switch" is reserved; allowed: ...',
     ),
+    "node name host": (
+        '"boss"',
+        '"host"',
+        "18: node[1].name: a node called 'host': what is measured of this machine ...",
+    ),
     "node name of 64": (
         '"boss"',
         f'"{"b" * 64}"',

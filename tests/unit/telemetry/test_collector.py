@@ -11,10 +11,10 @@ from tests.unit.campaign.world import AGENT, World, live_cluster
 
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import UnreachableError
-from boardcluster.records import TaskRecord
+from boardcluster.records import HOST, TaskRecord
 from boardcluster.remote.base import ProcessRef
 from boardcluster.services.layout import Layout
-from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry import collector
 from boardcluster.telemetry.collector import recording
 from boardcluster.telemetry.samples import parse_samples

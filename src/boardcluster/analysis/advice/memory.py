@@ -8,10 +8,10 @@ from boardcluster.analysis.advice.evidence import Advice, NodeUse
 from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent, shrunk
 from boardcluster.analysis.advice.settings import DEFAULT_PROFILE, node_key
 from boardcluster.analysis.advice.tasks import container_mib, places_of
-from boardcluster.analysis.advice.view import HOST, TASK, Group, RunView, View
+from boardcluster.analysis.advice.view import TASK, Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.trust import Thresholds
-from boardcluster.records import NodeSpec
+from boardcluster.records import HOST, NodeSpec
 from boardcluster.units import format_bytes
 
 __all__ = ["MEMORY_RULES"]

@@ -15,6 +15,7 @@ from boardcluster.analysis.phases import submission_of
 from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.factors import levels
 from boardcluster.records import (
+    HOST,
     Attempt,
     AttemptState,
     ClusterSpec,
@@ -26,12 +27,10 @@ from boardcluster.records import (
 )
 from boardcluster.units import format_bytes, format_count
 
-__all__ = ["HOST", "JOB", "TASK", "Group", "RunView", "View"]
+__all__ = ["JOB", "TASK", "Group", "RunView", "View"]
 
 JOB = "org.apache.hadoop.mapreduce.JobCounter/"
 TASK = "org.apache.hadoop.mapreduce.TaskCounter/"
-HOST = "host"
-"""The node of telemetry that is the machine below emulated ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
