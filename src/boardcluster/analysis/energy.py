@@ -202,6 +202,7 @@ def integrate(
     started_seconds: float,
     ended_seconds: float,
     load: tuple[Array, Array] | None = None,
+    feeds_nodes: bool = True,
 ) -> Integral:
     """Return the energy of a run from what one meter was seen to say.
 
@@ -210,6 +211,7 @@ def integrate(
         started_seconds: of the run, on the trace's clock.
         ended_seconds: likewise.
         load: from ``busy_cores``, on the trace's clock; None if not known.
+        feeds_nodes: whether its power follows their load; that of a switch may stay the same.
     """
     remarks: list[str] = []
     use = _usable(trace, remarks, started_seconds, ended_seconds)
@@ -238,7 +240,8 @@ def integrate(
         energy = drawn
     if energy is not None:
         remarks += _returns(use, started_seconds, ended_seconds)
-        remarks += _frozen(use, started_seconds, ended_seconds, load)
+        if feeds_nodes:
+            remarks += _frozen(use, started_seconds, ended_seconds, load)
     return Integral(
         energy_joules=energy,
         mean_watts=None if energy is None else energy / (ended_seconds - started_seconds),

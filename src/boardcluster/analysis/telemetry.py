@@ -84,7 +84,10 @@ _AMOUNTS: Mapping[str, tuple[str, ...]] = {
     "packets": ("net_dropped_packets",),
 }
 _STATES: Mapping[str, tuple[str, ...]] = {
-    "Hz": ("clock_hertz", "clock_measured_hertz", "clock_nominal_hertz"),
+    "Hz": (
+        *("clock_hertz", "clock_measured_hertz"),
+        *("clock_nominal_hertz", "clock_nominal_least_hertz"),
+    ),
     "°C": ("temperature_celsius",),
     "": ("throttle_bits",),
     "B": (

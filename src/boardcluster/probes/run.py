@@ -192,6 +192,9 @@ class _Runner:
                     figures = _of_board(
                         check_figures(found, probe=job.probe.name), job.site.dilation
                     )
+                    if not figures:
+                        reason = "nothing that it measures here applies to emulated boards"
+                        judged = {}
             except BoardclusterError as error:
                 figures, reason, judged = (), _one_line(error), {}
         if reason:

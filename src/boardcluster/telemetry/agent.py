@@ -91,6 +91,7 @@ SCALES = {
     "swap_used_bytes": ("g", 1024),
     "clock_hertz": ("g", 1000),
     "clock_nominal_hertz": ("g", 1000),
+    "clock_nominal_least_hertz": ("g", 1000),
     "clock_measured_hertz": ("g", 1),
     "temperature_celsius": ("g", 0.001),
     "throttle_bits": ("g", 1),
@@ -319,8 +320,12 @@ def throttled(files: Files, path: str) -> dict[str, Any]:
     return {} if bits is None else {"throttle_bits": bits}
 
 
-def throttled_by_program(program: str) -> dict[str, Any]:
-    """Ask the Raspberry Pi's firmware by its program; a process each time, so rarely."""
+def throttled_by_program(program: str) -> dict[str, Any] | None:
+    """Ask the Raspberry Pi's firmware by its program; a process each time, so rarely.
+
+    Returns:
+        What it says; None if it cannot be started.
+    """
     reading, writing = os.pipe()
     try:
         child = os.posix_spawn(
@@ -330,7 +335,8 @@ def throttled_by_program(program: str) -> dict[str, Any]:
             file_actions=[(os.POSIX_SPAWN_DUP2, writing, 1)],
         )
     except OSError:
-        return {}
+        os.close(reading)
+        return None
     finally:
         os.close(writing)
     with open(reading, "rb") as stream:
@@ -746,10 +752,14 @@ class Sampler:
             ]
             known = [value for value in nominal if value is not None]
             row["clock_nominal_hertz"] = max(known) if known else None
+            row["clock_nominal_least_hertz"] = min(known) if known else None
             if not self._cpus:
                 row |= clocks_of_cpuinfo(files)
             if self._vcgencmd:
-                row |= throttled_by_program(self._vcgencmd)
+                found = throttled_by_program(self._vcgencmd)
+                if found is None:  # that of another system, which cannot run here
+                    self._vcgencmd = ""
+                row |= found or {}
         return row
 
 

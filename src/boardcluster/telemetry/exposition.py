@@ -66,6 +66,9 @@ METRICS: Mapping[str, Metric] = {
     "clock_hertz": _gauge("cpu_clock_hertz", "Clock that the kernel reports.", label="cpu"),
     "clock_measured_hertz": _gauge("cpu_clock_measured_hertz", "Clock of a timed loop."),
     "clock_nominal_hertz": _gauge("cpu_clock_nominal_hertz", "Highest clock by the kernel."),
+    "clock_nominal_least_hertz": _gauge(
+        "cpu_clock_nominal_least_hertz", "Highest clock of the slowest CPU by the kernel."
+    ),
     "temperature_celsius": _gauge("temperature_celsius", "Temperature of the hottest sensor."),
     "throttle_bits": THROTTLED,
     "memory_available_bytes": _gauge("memory_available_bytes", "Memory that is available."),

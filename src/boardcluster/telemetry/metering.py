@@ -31,7 +31,7 @@ from boardcluster.analysis.energy import (
     integrate,
 )
 from boardcluster.errors import BoardclusterError, SpecError
-from boardcluster.records import Coverage, MeterSpec, Power, PowerSamples, Telemetry
+from boardcluster.records import HOST, Coverage, MeterSpec, Power, PowerSamples, Telemetry
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Batched, Meter, MeterKind, Reading, Recorded
 from boardcluster.telemetry.meters.registry import kind_of, settings_of
@@ -315,7 +315,8 @@ class _Watch:
         if isinstance(self.meter, Recorded):
             try:
                 for row in self.meter.between(started_seconds - IDLE_SECONDS, ended_seconds):
-                    kept.add(row)
+                    if _is_finite(row):
+                        kept.add(row)
             except BoardclusterError as error:
                 text = error.message.partition("\n")[0]
                 troubles.append(Trouble(seconds=started_seconds, text=text))
@@ -370,10 +371,10 @@ class _Watch:
         span: tuple[float, float] | None,
     ) -> Power:
         """Return what the meter recorded over a run, or over a span of it."""
-        load = busy_cores(telemetry, {*self.spec.nodes, "host"}) if telemetry else None
+        load = busy_cores(telemetry, self._fed(telemetry)) if telemetry else None
         begin, end = span or (0.0, ended_seconds - started_seconds)
         trace = self.trace(started_seconds, ended_seconds)
-        found = integrate(trace, started_seconds=begin, ended_seconds=end, load=load)
+        found = integrate(trace, started_seconds=begin, ended_seconds=end, load=load, feeds_nodes=bool(self.spec.nodes))
         self.counts = found.counted
         idle_watts, idle_reason = idle_power(trace, load=self._load_before(telemetry))
         percent = _accuracy(self.kind, self.settings)
@@ -404,8 +405,12 @@ class _Watch:
             return None
         nodes = tuple(replace(row, seconds=row.seconds + IDLE_SECONDS) for row in telemetry.nodes)
         earlier = replace(telemetry, nodes=nodes, duration_seconds=IDLE_SECONDS, phases={})
-        at, busy = busy_cores(earlier, {*self.spec.nodes, "host"})
+        at, busy = busy_cores(earlier, self._fed(telemetry))
         return at - IDLE_SECONDS, busy
+
+    def _fed(self, telemetry: Telemetry) -> set[str]:
+        """The nodes whose load its power follows: those that it feeds; of a switch alone, all."""
+        return {*self.spec.nodes, HOST} if self.spec.nodes else {row.node for row in telemetry.nodes}
 
 
 def _number(value: float | None) -> float:

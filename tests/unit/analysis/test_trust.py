@@ -200,6 +200,15 @@ def test_a_clock_that_is_slow_from_the_start_needs_a_yardstick() -> None:
             {"clock_measured_hertz": when(AT, 1.8 * GHZ, outside=2.4 * GHZ, start_seconds=30)},
             {"mixed": frozenset({"host"}), "nominal_hertz": {"host": 2.4 * GHZ}},
         ),
+        # fast and slow cores of one name, as many processors of PCs have
+        (
+            {
+                "clock_measured_hertz": when(AT, 3.3 * GHZ, outside=4.5 * GHZ, start_seconds=30),
+                "clock_nominal_hertz": 4.7 * GHZ,
+                "clock_nominal_least_hertz": 3.5 * GHZ,
+            },
+            {},
+        ),
         # an idle CPU beside the busy one reports less: nobody lies
         (
             {

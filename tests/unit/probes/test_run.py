@@ -27,6 +27,7 @@ from boardcluster.probes.tagged_remote import PROBE_VARIABLE
 from boardcluster.probes.tools import lacks_of, tool_versions
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun, Verdict
 from boardcluster.remote.local import LocalRemote
+from boardcluster.store.probes import check_probe_run
 
 FIGURE = ProbeFigure(name="made_up_seconds", value=1.5, conditions={"threads": "1"})
 PYTHON = NodeTool(program="python3", package="python3")
@@ -282,6 +283,26 @@ def test_figures_that_are_none_are_a_failure(
         check_figures(figures, probe="made-up")
     desk.run(make_probe(measure=lambda site: figures))
     assert words in desk.kept[0].reason
+
+
+def test_a_probe_of_which_nothing_applies_to_dilated_nodes_is_kept_with_the_reason(
+    desk: Desk,
+) -> None:
+    clock = replace(FIGURE, name="made_up_clock_hertz")
+    site = replace(desk.site(), dilation=2.0)
+    probes = [make_probe("clock", lambda _: (clock,)), make_probe("time")]
+    run_probes(
+        plan_probes([site], probes, named=True),
+        mode=ProbeMode.QUICK,
+        keep=desk.kept.append,
+        tell=desk.said.append,
+        settings={},
+    )
+    first, second = desk.kept
+    assert (first.figures, bool(first.reason)) == ((), True)
+    assert first.reason in "".join(desk.said)
+    check_probe_run(first)
+    assert [figure.value for figure in second.figures] == [FIGURE.value / 2]
 
 
 def test_pairs_run_in_both_directions_and_know_each_other(desk: Desk) -> None:

@@ -355,6 +355,42 @@ def test_telemetry_tells_a_frozen_meter(tmp_path: Path) -> None:
     assert "it is frozen" in power.remarks[0]
 
 
+def test_a_switch_of_its_own_is_idle_when_all_nodes_are_and_may_draw_the_same_all_the_time(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log.csv"
+    ended, wall = time.monotonic(), time.time()
+    path.write_text("time,watts\n" + "".join(f"{wall - 150 + s},4\n" for s in range(150)))
+    options = {"path": str(path), "time_format": "unix"}
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=(), switch=True, options=options)
+    at = np.arange(-20.0, 120.0)
+    columns = {
+        "cpu_user_seconds": np.where(at <= 0, 0.1, 3.5),
+        "cpu_system_seconds": np.full(len(at), 0.01),
+    }
+    nodes = [make_samples(name, seconds=at, columns=columns) for name in ("pi0", "pi1")]
+    telemetry = make_telemetry(*nodes, duration_seconds=120.0)
+    with metering([spec], {}) as meters:
+        (power,) = meters.powers(ended - 120, ended, telemetry=telemetry)
+    assert power.idle_watts == pytest.approx(4)
+    assert not power.idle_reason
+    assert not [remark for remark in power.remarks if "frozen" in remark]
+
+
+def test_a_number_without_end_in_a_file_of_another_logger_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    ended, wall = time.monotonic(), time.time()
+    rows = [f"{wall - 30 + step},{'inf' if step == 15 else 10}\n" for step in range(32)]
+    path.write_text("time,watts\n" + "".join(rows))
+    options = {"path": str(path), "time_format": "unix"}
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
+    with metering([spec], {}) as meters:
+        (power,) = meters.powers(ended - 20, ended)
+        (samples,) = meters.samples(ended - 20, ended)
+    assert power.energy_joules == pytest.approx(200, abs=1)
+    assert np.isfinite(samples.watts).all()
+
+
 @pytest.mark.parametrize(("before", "idle"), [(0.1, 3.0), (2.0, None)])
 def test_a_core_phase_and_the_idle_moments_before_the_run_have_their_own_power(
     tmp_path: Path, before: float, idle: float | None

@@ -21,6 +21,9 @@ THROTTLE_BITS = (
 )
 _SINCE_BOOT = 16
 _BEST_QUANTILE = 0.95
+_NOMINAL = ("clock_nominal_hertz", "clock_nominal_least_hertz")
+_KINDS_RATIO = 0.9
+"""Equal cores of one processor may differ by a few per cent, fast and slow ones by a fifth."""
 
 
 def ghz(hertz: float) -> str:
@@ -120,11 +123,22 @@ def _fast_clock(run: RunTelemetry) -> Iterator[FoundDisturbance]:
 
 
 def _measured(run: RunTelemetry, window: Window) -> Series | None:
-    """The clock that the timed loop found; NaN where it is not known."""
+    """The clock that the timed loop found; NaN where it is not known.
+
+    None also where CPUs are of several kinds: the loop runs on whichever its program is on.
+    """
     measured = window.column("clock_measured_hertz")
-    if measured is None or window.node in run.expectations.mixed:
+    if measured is None or window.node in run.expectations.mixed or _has_kinds(window):
         return None
     return np.where(measured > 0, measured, np.nan)
+
+
+def _has_kinds(window: Window) -> bool:
+    """Whether the highest clocks of its CPUs differ as those of fast and slow cores do."""
+    most, least = (window.column(name) for name in _NOMINAL)
+    if most is None or least is None:
+        return False
+    return bool(np.nanmin(least) < _KINDS_RATIO * np.nanmax(most))
 
 
 def _flagged(window: Window) -> Flags:
