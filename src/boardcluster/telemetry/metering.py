@@ -369,6 +369,8 @@ class _Watch:
         ended_seconds: float,
         telemetry: Telemetry | None,
         span: tuple[float, float] | None,
+        *,
+        idle_until_seconds: float,
     ) -> Power:
         """Return what the meter recorded over a run, or over a span of it."""
         load = busy_cores(telemetry, self._fed(telemetry)) if telemetry else None
@@ -376,7 +378,10 @@ class _Watch:
         trace = self.trace(started_seconds, ended_seconds)
         found = integrate(trace, started_seconds=begin, ended_seconds=end, load=load, feeds_nodes=bool(self.spec.nodes))
         self.counts = found.counted
-        idle_watts, idle_reason = idle_power(trace, load=self._load_before(telemetry))
+        idle_watts, idle_reason = idle_power(
+            self.trace(idle_until_seconds, idle_until_seconds),
+            load=self._load_before(telemetry, idle_until_seconds - started_seconds),
+        )
         percent = _accuracy(self.kind, self.settings)
         return Power(
             meter=self.spec.name,
@@ -399,11 +404,14 @@ class _Watch:
             else percent / 100 * found.energy_joules + found.lag_joules,
         )
 
-    def _load_before(self, telemetry: Telemetry | None) -> tuple[_Array, _Array] | None:
-        """Return how busy the nodes were before the run; None if not known."""
+    def _load_before(
+        self, telemetry: Telemetry | None, moment_seconds: float
+    ) -> tuple[_Array, _Array] | None:
+        """Return how busy the nodes were before a moment, as seconds from it; None if not known."""
         if telemetry is None:
             return None
-        nodes = tuple(replace(row, seconds=row.seconds + IDLE_SECONDS) for row in telemetry.nodes)
+        later = IDLE_SECONDS - moment_seconds
+        nodes = tuple(replace(row, seconds=row.seconds + later) for row in telemetry.nodes)
         earlier = replace(telemetry, nodes=nodes, duration_seconds=IDLE_SECONDS, phases={})
         at, busy = busy_cores(earlier, self._fed(telemetry))
         return at - IDLE_SECONDS, busy
@@ -460,6 +468,7 @@ class Metering:
     def __init__(self, watches: Sequence[_Watch]) -> None:
         self._watches = tuple(watches)
         self._began_seconds = time.monotonic()
+        self._idle_until_seconds: float | None = None
 
     @property
     def instruments(self) -> Mapping[str, Instrument]:
@@ -502,15 +511,26 @@ class Metering:
         for watch in self._watches:
             watch.wait_until(ended_seconds, deadline)
         return tuple(
-            watch.power(started_seconds, ended_seconds, telemetry, span_seconds)
+            watch.power(
+                started_seconds,
+                ended_seconds,
+                telemetry,
+                span_seconds,
+                idle_until_seconds=self._idle_until_seconds or started_seconds,
+            )
             for watch in self._watches
         )
 
     def idle(self) -> None:
-        """Wait until the meters have been read for ``IDLE_SECONDS``, while nothing runs."""
+        """Wait until the meters have been read for ``IDLE_SECONDS``, while nothing runs.
+
+        Idle power is then that of the time before the end of this wait, not before the run: a
+        service is warmed up in between.
+        """
         if self._watches:
             left = self._began_seconds + IDLE_SECONDS - time.monotonic()
             time.sleep(max(0.0, left))
+            self._idle_until_seconds = time.monotonic()
 
     def samples(self, started_seconds: float, ended_seconds: float) -> tuple[PowerSamples, ...]:
         """Return the readings of each meter over a run; call it after ``powers``, which waits.

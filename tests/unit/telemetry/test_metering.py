@@ -427,6 +427,32 @@ def test_a_core_phase_and_the_idle_moments_before_the_run_have_their_own_power(
     assert whole.uncertainty_joules >= 0.01 * 460 + 2  # a step of 2 W at the begin, 1 s old
 
 
+def test_a_service_that_is_warmed_up_is_idle_before_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3 W while nothing ran, then 40 s of warm-up with 8 W, then the run."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    path = tmp_path / "log.csv"
+    options = {"path": str(path), "time_format": "unix"}
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
+    at = np.arange(-60.0, 30.0)
+    columns = {
+        "cpu_user_seconds": np.where(at <= -40, 0.1, 3.5),
+        "cpu_system_seconds": np.full(len(at), 0.01),
+    }
+    telemetry = make_telemetry(
+        make_samples("pi0", seconds=at, columns=columns), duration_seconds=30.0
+    )
+    with metering([spec], {}) as meters:
+        meters.idle()
+        idle, wall = time.monotonic(), time.time()
+        rows = (f"{wall + s + 0.5},{3 if s < 0 else 8}\n" for s in range(-20, 75))
+        path.write_text("time,watts\n" + "".join(rows))
+        (power,) = meters.powers(idle + 40, idle + 70, telemetry=telemetry)
+    assert power.energy_joules == pytest.approx(240)
+    assert (power.idle_watts, power.idle_reason) == (pytest.approx(3), "")
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [(SpecError("no", hint="h"), SpecError), (HostError("no"), HostError)],
