@@ -217,7 +217,7 @@ class Cluster:
         what: AnyPath,
         *,
         engine: str | Sequence[str] | None = None,
-        size: str | int | None = None,
+        size: str | float | None = None,
         text: AnyPath | None = None,
         parameters: Mapping[str, object] | None = None,
         settings: Mapping[str, object] | None = None,
@@ -284,7 +284,7 @@ class Cluster:
         only: tuple[str, ...],
         *,
         engine: str | Sequence[str] | None,
-        size: str | int | None,
+        size: str | float | None,
         text: AnyPath | None,
         parameters: Mapping[str, object] | None,
         settings: Mapping[str, object] | None,
@@ -319,7 +319,7 @@ class Cluster:
         engine: str | None = None,
         objective: str = "time",
         budget: str | float | None = None,
-        size: str | int | None = None,
+        size: str | float | None = None,
         text: AnyPath | None = None,
         parameters: Mapping[str, object] | None = None,
         arguments: Sequence[str] = (),
@@ -1063,9 +1063,13 @@ def _engines(given: str | Sequence[str] | None) -> tuple[Engine, ...]:
     return tuple(Engine(name) for name in names)
 
 
-def _size_bytes(given: str | int | None) -> int | None:
+def _size_bytes(given: str | float | None) -> int | None:
     if given is None:
         return None
+    if isinstance(given, float):  # such as 1e9
+        if not given.is_integer():
+            raise UsageError(f"size: {given} is no whole number", hint='for example size="256 MB"')
+        given = int(given)
     try:
         size_bytes = parse_size(given) if isinstance(given, str) else given
     except ValueError as error:

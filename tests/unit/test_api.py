@@ -91,6 +91,17 @@ def test_every_public_name_is_there_and_documented() -> None:
 # A cluster
 
 
+def test_a_size_may_be_a_whole_number_as_notebooks_write_it(
+    desk: Desk, cluster: bc.Cluster
+) -> None:
+    desk.is_up = True
+    cluster.run("wordcount", engine="spark", size=64e6, repetitions=1)
+    assert [trial.size_bytes for trial in desk.ran] == [64_000_000]
+    assert type(desk.ran[0].size_bytes) is int
+    with pytest.raises(UsageError, match=r"size: 0\.5 is no whole number"):
+        cluster.run("wordcount", engine="spark", size=0.5)
+
+
 def test_a_workload_runs_and_says_what_it_came_to(desk: Desk, cluster: bc.Cluster) -> None:
     desk.is_up = True
 

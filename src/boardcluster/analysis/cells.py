@@ -42,6 +42,7 @@ __all__ = [
     "settings",
     "summarise",
     "untrusted",
+    "verdict_if_ok",
     "verdict_of",
 ]
 
@@ -217,6 +218,12 @@ def _label(results: Sequence[Result], setup: Sequence[tuple[str, str]]) -> str:
 def verdict_of(result: Result) -> Verdict:
     """Return whether a result can be trusted; of one without a measurement nothing is known."""
     return result.measurement.verdict if result.measurement else Verdict.UNJUDGED
+
+
+def verdict_if_ok(result: Result) -> Verdict | None:
+    """Return the verdict of a run that ended well; None of any other, which is no result."""
+    ok = result.attempt is not None and result.attempt.state is AttemptState.OK
+    return verdict_of(result) if ok and result.measurement else None
 
 
 def security_of(result: Result) -> Security:

@@ -10,7 +10,7 @@ from functools import partial
 
 from boardcluster.analysis.trust import precision_reached
 from boardcluster.campaign.awake import kept_awake
-from boardcluster.campaign.execution import attempt_tag
+from boardcluster.campaign.execution import attempt_tag, end_submission
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.observation import EarlierRuns
 from boardcluster.campaign.recovery import TRIES_MOST, Recovery, cause_of
@@ -154,6 +154,10 @@ class _Trials:
         self._known: tuple[LiveCluster, Fingerprint] | None = None
         self._without: list[tuple[str, object]] = []
         """Cause and cell of the latest trials that have no result."""
+        self._begun: list[str] = []
+        """Tags of the attempts at the trial that is being run."""
+        self._lost: list[str] = []
+        """Tags of attempts that were lost: nodes that were out of reach may still run them."""
         self._durations = _Durations(store, campaign.id)
 
     def run(self, trial: Trial) -> None:
@@ -174,6 +178,7 @@ class _Trials:
                     self._stop_at_one_cause(trial, end)
                     return
                 lost = end.lost
+            self._lost += self._begun
             self._recover(trial, lost, tries)
 
     def _recover(self, trial: Trial, lost: str, tries: int) -> None:
@@ -212,8 +217,12 @@ class _Trials:
             CapacityError: the driver's disk is full.
         """
         bench = self._bench
+        self._begun = []
         live = self._cluster(trial)
         self._was_up = True
+        for tag in self._lost:
+            end_submission(live, tag)
+        self._lost = []
         if self._known is None or self._known[0] is not live:
             self._known = (live, take_fingerprint(live))
         if live.spec.capabilities.on_this_machine:
@@ -234,6 +243,7 @@ class _Trials:
             bench=bench,
             watch=self._watch,
             earlier_seconds=self._durations.of(trial),
+            begun=self._begun.append,
         )
         end = run()
         repeats = 0
@@ -345,17 +355,20 @@ def _run(
     bench: Bench,
     watch: Watch,
     earlier_seconds: Sequence[float],
+    begun: Callable[[str], object],
     before: str = "",
 ) -> TrialEnd:
     """Make one attempt at a trial; its end is stored whatever it is.
 
     Of one that repeats another one, ``before`` says what that came to; ``earlier_seconds`` are what
-    other runs of its cell took.
+    other runs of its cell took; ``begun`` is told its tag.
     """
     watch.began(trial)
     fingerprint, refusal = _installed(live, fingerprint, trial, bench)
     start_id = live.state.identity
     attempt = store.begin_attempt(trial.id, fingerprint, now_utc(), start_id=start_id)
+    tag = attempt_tag(trial.id, attempt.number)
+    begun(tag)
     try:
         if refusal:
             end = TrialEnd(state=AttemptState.INVALID, reason=refusal, measurement=None)
@@ -365,7 +378,7 @@ def _run(
                 trial,
                 bench,
                 folder=store.artefact_folder(attempt),
-                attempt=attempt_tag(trial.id, attempt.number),
+                attempt=tag,
                 earlier=EarlierRuns(
                     tolerated_share=precision_reached(earlier_seconds),
                     clock_hertz=store.best_clocks(fingerprint),

@@ -32,7 +32,13 @@ from boardcluster.services.spark import (
     submit_environment,
 )
 from boardcluster.services.webhdfs import WebHdfs
-from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
+from boardcluster.services.yarn import (
+    YarnApplication,
+    applications,
+    job_history,
+    kill,
+    unfinished_tags,
+)
 from boardcluster.units import format_bytes
 from boardcluster.waiting import wait_until
 from boardcluster.workloads.inputs import INPUT_FOLDER
@@ -47,6 +53,7 @@ __all__ = [
     "attempt_tag",
     "clear_leftovers",
     "clear_scratch",
+    "end_strays",
     "end_submission",
     "scratch_of",
     "write_configuration",
@@ -70,6 +77,8 @@ NO_ROOM = re.compile(r"File \S+ could only be written to 0 of the \d+ minReplica
 
 Source: Apache Hadoop, ``BlockManager.chooseTarget4NewBlock``.
 """
+_ATTEMPT_TAG = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}-.+-\d+")
+"""As ``attempt_tag`` makes them of a campaign's trials."""
 _PRINTED = ("stdout", "stderr")
 """What a container prints; a JVM reports its own crash there."""
 _LOG_FILE_BYTES = 4_000_000
@@ -175,6 +184,25 @@ def end_submission(live: LiveCluster, tag: str) -> None:
             f"YARN is still running what was submitted as {tag}",
             hint="run `boardcluster down`, then `boardcluster up`",
         )
+
+
+def end_strays(live: LiveCluster) -> list[str]:
+    """End jobs of attempts that nobody waits for any more, and return their tags.
+
+    A driver that lost sight of a node has its attempt end there, while the job goes on. Call it
+    only while holding the driver lock and before anything is submitted.
+
+    Raises:
+        RemoteError: YARN still runs one after a while.
+    """
+    try:
+        tags = unfinished_tags(live.layout, live.master)
+    except BoardclusterError:
+        return []  # YARN does not answer: whoever submits next is told
+    strays = sorted(filter(_ATTEMPT_TAG.fullmatch, tags))
+    for tag in strays:
+        end_submission(live, tag)
+    return strays
 
 
 def _wait_until_killed(live: LiveCluster, tag: str) -> bool:

@@ -15,6 +15,7 @@ from boardcluster.analysis.trust import expect, judge
 from boardcluster.campaign.awake import kept_awake
 from boardcluster.campaign.fingerprint import hardware_line
 from boardcluster.campaign.follow import Follower
+from boardcluster.campaign.upkeep import recover
 from boardcluster.cluster.discovery import discover
 from boardcluster.cluster.folders import require_cluster
 from boardcluster.cluster.lock import driver_lock
@@ -109,6 +110,7 @@ def probe_nodes(
             shutil.rmtree(sites[0].folder, ignore_errors=True)
         else:
             live = _attached(home, cache, follow)
+            recover(store, follow, live)
             sites = _live_sites(live, request, facts=facts, open_meters=open_meters)
         plan = plan_probes(sites, choose_probes(request.names), named=bool(request.names))
         if not plan.jobs:

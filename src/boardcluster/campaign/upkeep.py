@@ -12,6 +12,7 @@ from boardcluster.campaign.execution import (
     attempt_tag,
     clear_leftovers,
     clear_scratch,
+    end_strays,
     end_submission,
 )
 from boardcluster.campaign.follow import Follower, each_health_once
@@ -317,6 +318,8 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
             follow.line(f"stopping what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
             clear_leftovers(live)
+        for tag in end_strays(live):
+            follow.line(f"stopped what an earlier driver had lost sight of: {tag}")
         for name, failure in clear_scratch(live).items():
             follow.line(SCRATCH_STAYS.format(name=name, why=failure.message))
     for attempt in store.running():

@@ -80,7 +80,8 @@ def one(
     chosen = choose_engine(workload, job.engine, engines)
     size_bytes = _size(workload, job.size, found)
     named = hardware.board and (hardware.medium or not chosen.on_yarn)
-    spec = None if named and hardware.workers else _spec(home)
+    declared = _spec(home)
+    spec = None if named and hardware.workers else declared
     asked = AskedRun(
         workload=workload,
         engine=chosen,
@@ -93,7 +94,7 @@ def one(
         link_bits_per_second=_rate(hardware.link),
         profile=_profile(learning.profile),
         parameters=_parameters(workload, job.parameters or (), found),
-        settings=_settings(job.setting or ()),
+        settings={**(declared.settings if declared else {}), **_settings(job.setting or ())},
         arguments=tuple(job.program or ()),
     )
     from boardcluster.services.containers import copies_of, fit_of  # noqa: PLC0415  slow to load

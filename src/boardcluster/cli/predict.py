@@ -17,7 +17,7 @@ from boardcluster.cli.show_predict import (
     print_prediction,
     unknown_error,
 )
-from boardcluster.errors import UsageError
+from boardcluster.errors import PredictionUnknownError, UsageError
 
 __all__ = ["EPILOG", "command"]
 
@@ -72,6 +72,11 @@ def command(
         asked_run.refuse_options(job, hardware, learning, because=_OF_FILES)
         found = asked_run.campaign(home, Path(target), cache=cache_folder(cache))
         _show(found, print_campaign_prediction, as_json=as_json)
+        if found.unknown and not found.known_runs:
+            raise PredictionUnknownError(
+                "it is not known how long any of its runs takes",
+                hint="see the reasons above; one run of each workload would help",
+            )
     else:
         answer = asked_run.one(home, target, job, hardware, learning)
         _show(answer, print_prediction, as_json=as_json)

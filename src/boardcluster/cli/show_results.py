@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Generic, TypeAlias, TypeVar
 
-from boardcluster.analysis.cells import Cell, Untrusted, label_of, summarise, untrusted, verdict_of
+from boardcluster.analysis.cells import Cell, Untrusted, label_of, summarise, untrusted, verdict_if_ok, verdict_of
 from boardcluster.analysis.inference import find_drift, observe
 from boardcluster.cli.console import print_table, say
 from boardcluster.records import Result, Trial, Verdict
@@ -165,7 +165,7 @@ _RUN_COLUMNS: list[_Column[Result]] = [
     _Column("repetition", lambda row: _repetition(row.trial)),
     _Column("state", lambda row: str(row.attempt.state) if row.attempt else "pending"),
     _Column("time", _time),
-    _Column("verdict", lambda row: str(verdict_of(row)) if row.measurement else "-"),
+    _Column("verdict", lambda row: str(verdict_if_ok(row) or "-")),
     _Column("energy", _energy, _Shown.FILLED),
     _Column("reason", _reason),
 ]

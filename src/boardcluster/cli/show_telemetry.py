@@ -38,7 +38,7 @@ def telemetry_document(
         "workload": result.trial.workload,
         "engine": result.trial.engine.value,
         "state": attempt.state.value,
-        "verdict": found.verdict.value if found else None,
+        "verdict": verdict_if_ok(result),
         "verdict_reasons": found.verdict_reasons if found else (),
         "remarks": found.remarks if found else (),
         "duration_seconds": telemetry.duration_seconds,
@@ -71,7 +71,7 @@ def print_telemetry(
     """Print the verdict, and a table of nodes or columns for the run and each submission."""
     trial, found = result.trial, result.measurement
     say(f"run {attempt.name}: {trial.workload} on {trial.engine.value}")
-    say(f"verdict: {found.verdict.value if found else f'none, {attempt.state.value}'}")
+    say(f"verdict: {verdict_if_ok(result) or f'none, {attempt.state.value}'}")
     for line in found.verdict_reasons if found else ():
         say(f"  {line}")
     if found and found.disturbances:

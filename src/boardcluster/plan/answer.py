@@ -192,8 +192,10 @@ def _nothing(
     if learned is None:
         what = _too_little(question)
         reason = UnknownReason.NO_DATA
+        provenance = model.said.get((question.workload, question.engine), ())
     else:
         reason = UnknownReason.NO_FIGURE
+        provenance = learned.sources
         board, medium = model.boards.get(question.board), model.media.get(question.medium)
         lacking = []
         if board is None or board.cpu_rate is None:
@@ -209,7 +211,7 @@ def _nothing(
         shares=None,
         intermediate_bytes=None,
         joules=None,
-        provenance=learned.sources if learned else (),
+        provenance=provenance,
         distance=None,
         backtest=None,
         unknown=(Unknown(reason=reason, words=what),),

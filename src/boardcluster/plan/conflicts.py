@@ -9,6 +9,7 @@ import numpy as np
 
 from boardcluster.errors import CapacityError, PredictionUnknownError, UsageError
 from boardcluster.plan.evaluation import EvaluatedSet
+from boardcluster.plan.feasibility import MARGIN_DISK_SHARE
 from boardcluster.plan.limits import PlanLimits, shown_limit
 from boardcluster.plan.planning import PlanSpace, describe_cluster
 
@@ -105,7 +106,8 @@ def _refuse_size(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
         )
     has_memory = known & found.memory_margin
     if not has_memory.any():
-        place = int(np.flatnonzero(known)[0])
+        nearest = known & found.memory_fits
+        place = int(np.flatnonzero(nearest if nearest.any() else known)[0])
         raise CapacityError(
             f"no board has the memory: {describe_cluster(found, place, space).memory}",
             hint="name boards with more memory, or another --profile",
@@ -117,9 +119,16 @@ def _refuse_size(found: EvaluatedSet, space: PlanSpace) -> NoReturn:
             hint="run the workload once, so that its counters are stored",
         )
     best = int(np.nanargmin(share))
+    holds, margin = "holds the data", ""
+    if found.fits[best]:
+        holds = "holds the data with margin"
+        margin = (
+            f"; with the upper end of the data between input and output it is {share[best]:.0%}, "
+            f"and YARN leaves nodes out whose disks are more than {MARGIN_DISK_SHARE:.0%} full"
+        )
     raise CapacityError(
-        f"no cluster of up to {space.workers_most:,} workers holds the data; the nearest is"
-        f" {_words(found, best, space)}\n  {describe_cluster(found, best, space).disks}",
+        f"no cluster of up to {space.workers_most:,} workers {holds}; the nearest is"
+        f" {_words(found, best, space)}\n  {describe_cluster(found, best, space).disks}{margin}",
         hint="name larger media, allow more workers, or give a smaller --size or --replication",
     )
 

@@ -216,7 +216,11 @@ def learn(
             if cells:
                 calibration = IntervalCalibration.of(joined([calibration.cells, *cells]))
     return RuntimeModel(
-        boards=known_boards, media=known_media, series=series, calibration=calibration
+        boards=known_boards,
+        media=known_media,
+        series=series,
+        calibration=calibration,
+        said={key: tuple(words) for key, words in (said or {}).items()},
     )
 
 

@@ -117,6 +117,8 @@ class RuntimeModel:
     """By workload and engine."""
     calibration: IntervalCalibration
     """What turns an uncertainty into an interval."""
+    said: Mapping[tuple[str, Engine], tuple[str, ...]] = field(default_factory=dict)
+    """By workload and engine, what is to be said of own runs that were left out."""
 
 
 def reach_of(

@@ -158,7 +158,8 @@ def question_of(asked: AskedRun, spec: ClusterSpec | None) -> Question:
         replication=asked.replication or _REPLICATION,
         link_bits_per_second=float(link),
         parameters=dict(asked.parameters),
-        settings=dict(asked.settings),
+        # As runs have them: those of cluster.toml, too.
+        settings={**(spec.settings if spec else {}), **asked.settings},
         arguments=asked.arguments,
         profile=asked.profile,
     )

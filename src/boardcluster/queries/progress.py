@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.analysis.cells import verdict_of
+from boardcluster.analysis.cells import verdict_if_ok, verdict_of
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -243,7 +243,7 @@ def progress_document(
             "state": last.attempt.state.value,
             "reason": last.attempt.reason,
             "duration_seconds": last.measurement.duration_seconds if last.measurement else None,
-            "verdict": verdict_of(last).value if last.measurement else None,
+            "verdict": verdict_if_ok(last),
         },
         "left_seconds": seconds,
         "left_unknown_runs": unknown,

@@ -677,7 +677,11 @@ def attach(
             f"the cluster in {home} is up in a variant that a campaign chose: {state.form}",
             hint="run `boardcluster up`, which restores what cluster.toml says",
         )
-    return _attached(home, state, cache=cache, progress=progress)
+    live = _attached(home, state, cache=cache, progress=progress)
+    if not live.spec.capabilities.provisioned:
+        return live
+    # Not those that `up` noted: systemd may have started one again since, as another process.
+    return replace(live, state=replace(live.state, daemons=current_daemons(home, live.state)))
 
 
 def look_at_cluster(home: Path, *, cache: Path) -> LiveCluster:

@@ -28,6 +28,7 @@ __all__ = [
     "job_history",
     "kill",
     "mapreduce_command",
+    "unfinished_tags",
     "unhealthy_nodes",
 ]
 
@@ -40,6 +41,7 @@ _CPU = "CPU_MILLISECONDS"
 _SPILLED = "FILE_BYTES_WRITTEN"
 _APPLICATION_ID = re.compile(r"application_\d+_\d+")
 _ENDED = ("FINISHED", "FAILED", "KILLED")
+_UNFINISHED = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +154,16 @@ def applications(layout: Layout, remote: Remote, *, tag: str) -> list[YarnApplic
         )
         for row in sorted(rows, key=lambda row: row["startedTime"])
     ]
+
+
+def unfinished_tags(layout: Layout, remote: Remote) -> set[str]:
+    """Return every tag of the applications that have not ended; empty if YARN does not answer."""
+    base = layout.url(layout.spec.master, "resourcemanager-web")
+    answer = _get(layout, remote, f"{base}/ws/v1/cluster/apps?states={','.join(_UNFINISHED)}")
+    if answer.status != 200:
+        return set()
+    rows = (answer.json().get("apps") or {}).get("app") or []
+    return {tag for row in rows for tag in row.get("applicationTags", "").split(",") if tag}
 
 
 def kill(layout: Layout, remote: Remote, *, tag: str) -> list[str]:

@@ -129,7 +129,12 @@ class TuningRequest:
         """What must be equal for one tuning to continue another."""
         left_out = ("id", "seed", "budget_seconds", "version", "cluster_sha256", "pairs")
         fields = dataclasses.asdict(self)
-        return tuple(repr(value) for name, value in fields.items() if name not in left_out)
+        return tuple(
+            # Options may come in any order.
+            repr(sorted(value.items()) if isinstance(value, dict) else value)
+            for name, value in fields.items()
+            if name not in left_out
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

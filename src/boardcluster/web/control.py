@@ -223,9 +223,14 @@ class Control:
             RunError: it is another user's.
         """
         doing = driver_at_work(self.home)
+        if doing == "unknown" or (not doing and self._is_starting()):
+            raise UsageError("it is still starting", hint="try again in a few seconds")
         if doing.partition(" ")[0] not in _STOPPABLE:
             raise UsageError(
-                "nothing is running that could be stopped", hint="start something first"
+                f"`boardcluster {doing}` cannot be stopped here"
+                if doing
+                else "nothing is running that could be stopped",
+                hint="wait until it has ended" if doing else "start something first",
             )
         try:
             holder = json.loads((self.home / "driver.lock").read_text())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from boardcluster.analysis.bottleneck import diagnose
-from boardcluster.analysis.cells import verdict_of
+from boardcluster.analysis.cells import verdict_if_ok
 from boardcluster.analysis.telemetry import (
     busy_cores,
     disk_rate,
@@ -313,7 +313,7 @@ def _row(result: Result, campaign: Campaign | None) -> dict[str, Any]:
         "repetition": trial.repetition,
         "warm_up": trial.warm_up,
         "state": attempt.state.value,
-        "verdict": verdict_of(result).value if measured is not None else None,
+        "verdict": verdict_if_ok(result),
         "seconds": measured.duration_seconds if measured is not None else None,
         "joules": measured.energy.energy_joules
         if measured is not None and measured.energy is not None

@@ -735,6 +735,28 @@ def test_after_a_loss_that_was_mended_the_trial_is_run_again(stage: Stage) -> No
     assert recovery.told[0][1] == "worker2: 1/1 local-dirs"
 
 
+def test_what_a_lost_attempt_may_still_run_is_ended_before_the_next_one(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that was out of reach has kept the job running."""
+    stage.world.jobs[1:2] = [lose(stage, "worker2"), good]
+    away = [RemoteError("YARN is still running what was submitted")]
+    ended: list[str] = []
+
+    def end(_: LiveCluster, tag: str) -> None:
+        ended.append(tag)
+        if away:
+            raise away.pop()
+
+    monkeypatch.setattr(module, "end_submission", end)
+    recovery = FakeRecovery(2)
+    stage.run(cluster=find_again(stage), recovery=recovery)
+
+    assert stage.counts() == (4, 0, 0, 0)
+    assert ended == [f"{stage.trials[1].id}-1"] * 2
+    assert recovery.told[1][1] == "YARN is still running what was submitted"
+
+
 def test_a_loss_that_is_not_mended_stops_the_campaign_and_says_why(stage: Stage) -> None:
     stage.world.jobs[1] = lose(stage, "worker2")
 

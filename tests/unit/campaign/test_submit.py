@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from tests.builders import make_campaign, make_trial
-from tests.unit.campaign.world import PHASES, World, ended
+from tests.unit.campaign.world import PHASES, World, app, ended
 
 from boardcluster.campaign import submit as module
-from boardcluster.campaign.execution import SubmissionOutcome
+from boardcluster.campaign.execution import ATTEMPT_VARIABLE, SubmissionOutcome
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.submit import (
     UserProgram,
@@ -386,6 +386,23 @@ def test_a_secret_of_a_killed_driver_is_cleared_though_its_attempt_is_marked(des
     (words,) = said
     assert words.startswith("worker1: what a submission left")
     assert words.endswith("out of reach")
+
+
+def test_a_job_whose_attempt_has_ended_without_it_is_ended(desk: Desk) -> None:
+    """Its driver lost sight of it, marked the attempt and has ended."""
+    stray, other = "20261101-100000-abcd-grep-spark-1-2", "somebodys-own-job-1"
+    desk.world.apps[stray] = [[app("UNDEFINED", state="RUNNING", number=7)]]
+    desk.world.apps[other] = [[app("UNDEFINED", state="RUNNING", number=8)]]
+    said: list[str] = []
+
+    recover(desk.store, LineProgress(said.append), desk.live)
+
+    assert desk.world.killed == ["application_1_0007"]
+    assert ("master", f"{ATTEMPT_VARIABLE}={stray}") in desk.world.ended
+    assert said == [f"stopped what an earlier driver had lost sight of: {stray}"]
+    desk.world.yarn_answers = False
+    recover(desk.store, LineProgress(said.append), desk.live)
+    assert len(said) == 1
 
 
 def broken() -> Completed:

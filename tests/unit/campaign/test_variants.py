@@ -36,6 +36,7 @@ class Machine:
         fails_running: whether a failing ``up`` leaves the cluster running.
         lost: what is found lost after each ``up``; then nothing.
         said: what was told of progress.
+        strays: what is found running after the next ``up``.
     """
 
     def __init__(self, live: LiveCluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,11 +47,13 @@ class Machine:
         self.fails_running = True
         self.lost: list[str] = []
         self.said: list[str] = []
+        self.strays: list[str] = []
         monkeypatch.setattr(operation, "up", self._up)
         monkeypatch.setattr(operation, "down", self._down)
         monkeypatch.setattr(module, "load_state", lambda _: live.state if self.is_up else None)
         monkeypatch.setattr(operation, "found_up", lambda _: self.is_up)
         monkeypatch.setattr(module, "clear_leftovers", lambda _: None)
+        monkeypatch.setattr(module, "end_strays", lambda _: [self.strays.pop()] * bool(self.strays))
         monkeypatch.setattr(module, "lost_now", lambda _: self.lost.pop(0) if self.lost else "")
 
     def _up(
@@ -253,6 +256,31 @@ def test_a_cluster_that_was_up_comes_back_to_what_is_declared(machine: Machine) 
 
     assert machine.calls == [None]
     assert machine.said[-1] == "returning the cluster to cluster.toml"
+
+
+@pytest.mark.parametrize("leave", [VariantSwitcher.leave, VariantSwitcher.abandon])
+def test_what_was_changed_is_known_though_the_last_run_was_lost(
+    leave: Leaving, machine: Machine
+) -> None:
+    machine.is_up = True
+    forms = machine.forms()
+    forms(trial_of(2))
+    machine.calls.clear()
+    forms.look_again()
+
+    leave(forms)
+
+    if leave is VariantSwitcher.leave:
+        assert machine.calls == [None]
+    else:
+        assert machine.calls == []
+        assert machine.said[-1].startswith("the cluster stays up with another form")
+
+
+def test_a_job_that_nobody_waits_for_is_ended_before_the_next(machine: Machine) -> None:
+    machine.strays.append("20261101-100000-abcd-grep-spark-1-1")
+    machine.forms()(trial_of())
+    assert machine.said[-1].endswith("lost sight of: 20261101-100000-abcd-grep-spark-1-1")
 
 
 def test_a_cluster_that_was_up_as_declared_is_left_alone(machine: Machine) -> None:

@@ -360,6 +360,8 @@ class World:
             assert item["method"] == "PUT"
             self.killed.append(parts.path.split("/")[-2])
             return {"status": 202, "body": "", "location": None}
+        if parts.path == "/ws/v1/cluster/apps" and "states" in query:
+            return ok({"apps": {"app": self.unfinished(query["states"].split(","))}})
         if parts.path == "/ws/v1/cluster/apps":
             return ok({"apps": {"app": self.applications(query["applicationTags"])}})
         state = {
@@ -375,6 +377,14 @@ class World:
         history = {"tasks": TASKS, "counters": self.counters}
         last = parts.path.rpartition("/")[2]
         return ok(answers.get(parts.path) or history.get(last) or {"job": JOB})
+
+    def unfinished(self, states: list[str]) -> list[dict[str, Any]]:
+        return [
+            {"applicationTags": f"{tag},boardcluster"}
+            for tag, rows in self.apps.items()
+            for one in rows[0]
+            if one["state"] in states and one["id"] not in self.killed
+        ]
 
     def applications(self, tag: str) -> list[dict[str, Any]]:
         self.asked_tags.append(tag)

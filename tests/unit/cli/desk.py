@@ -157,6 +157,8 @@ def make_desk(
         (f"{driver}.require_disk_space", lambda _: None),
         (f"{forms}.load_state", lambda _: desk.state()),
         (f"{forms}.clear_leftovers", lambda _: None),
+        (f"{forms}.end_strays", lambda _: []),
+        ("boardcluster.campaign.upkeep.end_strays", lambda _: []),
         ("boardcluster.services.operation.found_up", lambda _: desk.is_up),
         (f"{forms}.lost_now", lambda _: ""),
         ("boardcluster.campaign.life.free_bytes", lambda *_: (10**15, {})),

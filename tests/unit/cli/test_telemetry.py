@@ -57,9 +57,17 @@ class Desk:
             store.add_campaign(campaign, self._trials)
 
     def add(
-        self, number: int, telemetry: Telemetry | None, *, hour: int | None = None, **fields: Any
+        self,
+        number: int,
+        telemetry: Telemetry | None,
+        *,
+        hour: int | None = None,
+        state: AttemptState = AttemptState.OK,
+        reason: str = "",
+        **fields: Any,
     ) -> Attempt:
         """Store a run; without samples one that failed."""
+        end = {} if state is AttemptState.OK else {"state": state, "reason": reason}
         measurement = make_measurement(60.0, **{"verdict": Verdict.VALID, **fields})
         started = f"2026-08-01T{10 + number if hour is None else hour}:00:00+00:00"
         with Store.open(self.home) as store:
@@ -70,6 +78,7 @@ class Desk:
                 started_utc=started,
                 ended_utc=started.replace(":00:00", ":01:00"),
                 telemetry=telemetry,
+                **end,
             )
 
     def file(self, attempt: Attempt) -> Path:
@@ -83,6 +92,16 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home")
+
+
+def test_a_run_that_did_not_end_well_is_not_called_valid(desk: Desk) -> None:
+    desk.add(0, TELEMETRY, state=AttemptState.FAILED, reason="exit status 1")
+    assert "verdict: none, failed" in desk("telemetry").stdout
+    assert json.loads(desk("telemetry", "--json").stdout)["verdict"] is None
+    rows = json.loads(desk("results", "--watch", "--json").stdout.splitlines()[-1])
+    assert (rows["last"]["state"], rows["last"]["verdict"]) == ("failed", None)
+    [line] = [row for row in desk("results").stdout.splitlines() if " failed " in row]
+    assert " valid " not in line
 
 
 def test_what_disturbed_a_valid_run_a_little_is_shown(desk: Desk) -> None:

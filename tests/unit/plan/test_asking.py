@@ -183,6 +183,34 @@ def test_runs_of_other_versions_and_security_modes_are_left_out_and_said() -> No
     assert not any("included" in words and "prior" in words for words in mixed.provenance)
 
 
+def test_runs_that_are_left_out_are_said_where_nothing_else_is_known() -> None:
+    own = runs(
+        lambda *_: 30.0,
+        [(1, 1), (1, 2)],
+        workload="teravalidate",
+        settings={"dfs.blocksize": "33554432"},
+    )
+    found = ask(Archive(own), replace(ASKED, workload="teravalidate"))
+    assert found.seconds is None
+    assert any("left out: 2 runs" in words for words in found.provenance)
+
+
+def test_the_settings_of_the_cluster_are_those_of_the_question() -> None:
+    spec = make_cluster(
+        make_node("master", Role.MASTER),
+        make_node("worker1", Role.WORKER),
+        settings={"dfs.blocksize": "33554432", "spark.executor.cores": "1"},
+    )
+    asked = AskedRun(
+        workload="terasort",
+        engine=Engine.SPARK,
+        size_bytes=10**9,
+        settings={"spark.executor.cores": "2"},
+    )
+    settings = question_of(asked, spec).settings
+    assert settings == {"dfs.blocksize": "33554432", "spark.executor.cores": "2"}
+
+
 def test_mixed_runs_are_all_of_the_program_that_is_asked_about() -> None:
     def law(size: float, workers: float) -> float:
         return 30 + 20 * size / workers

@@ -219,6 +219,20 @@ def test_data_that_no_disks_hold_is_refused_with_the_arithmetic() -> None:
     assert "10000 TB input x 2" in caught.value.message
 
 
+def test_data_that_is_held_without_margin_is_refused_with_that_arithmetic() -> None:
+    """Its median share of the disks is less than the sentence says fits."""
+    said = []
+    for steps in range(40):
+        try:
+            plan_for(size_bytes=int(10**12 * 1.07**steps))
+        except CapacityError as error:
+            said.append(error.message)
+    without_margin = [words for words in said if "holds the data with margin;" in words]
+    assert without_margin
+    assert all("YARN leaves nodes out whose disks are more than 90% full" in words for words in without_margin)
+    assert all("upper end of the data" not in words for words in said if words not in without_margin)
+
+
 def test_boards_without_the_memory_are_refused_with_the_arithmetic() -> None:
     offers = find_offers(
         boards=["rpi-4b-1gb-1500mhz"], media=["samsung-evo-32gb"], switches=["switch-1gbit-16"]

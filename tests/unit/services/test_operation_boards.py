@@ -509,11 +509,15 @@ def test_in_a_form_with_fewer_workers_all_declared_boards_are_known(rack: Rack) 
 def test_attaching_needs_every_board_and_looks_at_none_again(rack: Rack) -> None:
     up = rack.up()
     rack.done.clear()
+    again = ProcessRef(4711, 99)
+    rack.keepers["worker1"].now["datanode"] = again  # systemd started it again
 
     live = operation.attach(rack.home, cache=rack.home, progress=no_progress)
 
     assert rack.done == []
-    assert (live.state, live.facts) == (up.state, up.facts)
+    assert live.state == replace(up.state, daemons=rack.current_daemons(rack.home, up.state))
+    assert again in {row.process for row in live.state.daemons}
+    assert live.facts == up.facts
     assert live.as_root["worker1"].name == "root@worker1"
     assert live.remotes["worker1"].name == f"{SERVICE_USER}@worker1"
     rack.lost = {"worker2"}

@@ -20,6 +20,7 @@ from boardcluster.services.yarn import (
     job_history,
     kill,
     mapreduce_command,
+    unfinished_tags,
     unhealthy_nodes,
 )
 
@@ -112,6 +113,15 @@ def test_a_silent_resource_manager_is_a_remote_error(layout: Layout, remote: Fak
 
     assert "boardcluster status" in caught.value.hint
     assert len(caught.value.message) < 300
+
+
+def test_the_tags_of_what_has_not_ended(layout: Layout, remote: FakeRemote) -> None:
+    rows = [{"applicationTags": "one-1,one"}, {"applicationTags": ""}, {}]
+    remote.tell_node_agent("http", ok({"apps": {"app": rows}}))
+    assert unfinished_tags(layout, remote) == {"one-1", "one"}
+    assert urls(remote)[0][1].endswith("?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING")
+    remote.tell_node_agent("http", ok({"apps": None}))
+    assert unfinished_tags(layout, remote) == set()
 
 
 def test_kill_ends_only_what_still_runs(layout: Layout, remote: FakeRemote) -> None:

@@ -390,6 +390,8 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         == request(seed=1, arguments=("in", "out-{run}"), parameters={"wordcount.x": "1"}).key
     )
     assert again.request.key != request().key
+    one, other = {"wordcount.x": "1", "wordcount.y": "2"}, {"wordcount.y": "2", "wordcount.x": "1"}
+    assert request(parameters=one).key == request(parameters=other).key
 
 
 def test_a_record_without_a_whole_line_is_none_and_a_damaged_one_is_named(tmp_path: Path) -> None:

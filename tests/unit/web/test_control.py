@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,11 +83,20 @@ def test_nothing_is_stopped_where_nothing_runs(tmp_path: Path) -> None:
 def test_up_is_not_stopped_and_nothing_starts_beside_it(tmp_path: Path) -> None:
     control = Control(tmp_path, CACHE)
     with driver_lock(tmp_path, doing="up"):
-        with pytest.raises(UsageError, match="nothing is running"):
+        with pytest.raises(UsageError, match="`boardcluster up` cannot be stopped here"):
             control.stop()
         with pytest.raises(LockedError, match="boardcluster up"):
             control.start(order())
     assert control.outcome() is None
+
+
+def test_what_was_just_started_here_is_not_said_to_be_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = Control(tmp_path, CACHE)
+    monkeypatch.setattr(control, "_started", SimpleNamespace(exit_status=None))
+    with pytest.raises(UsageError, match="it is still starting"):
+        control.stop()
 
 
 def test_nothing_starts_where_no_cluster_is(tmp_path: Path) -> None:

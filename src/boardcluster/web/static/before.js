@@ -10,6 +10,8 @@ const CURVES = {
   celsius: ["Temperature", celsius], hertz: ["Clock, measured", clock],
 };
 const SHOWN = 200;
+/** Runs over each other: as many as there are colours. */
+const MOST = LINES.length;
 let table = null;
 let stale = true;
 const chosen = new Set();
@@ -20,11 +22,14 @@ let redraw = null;
 /** The store has changed: read it again when the table is looked at, or now if it is. */
 export function changed() {
   stale = true;
-  if (redraw) load().then(redraw, () => {});
+  if (redraw) load().then(() => redraw?.(), () => {});  // unless another page was opened meanwhile
 }
 
 async function load() {
-  if (!table || stale) { stale = false; table = await ask("/api/runs"); }
+  if (!table || stale) {
+    stale = false;
+    try { table = await ask("/api/runs"); } catch (error) { stale = true; throw error; }
+  }
   return table;
 }
 
@@ -109,8 +114,8 @@ function draw(main) {
   }
 
   function button() {
-    put(over, chosen.size < 2 ? "Choose two runs to compare" : `Lay ${chosen.size} runs over each other`);
-    over.disabled = chosen.size < 2;
+    put(over, chosen.size < 2 ? "Choose two runs to compare" : chosen.size > MOST ? `Choose at most ${MOST} runs to compare` : `Lay ${chosen.size} runs over each other`);
+    over.disabled = chosen.size < 2 || chosen.size > MOST;
   }
 
   const pick = (label, values, get, set) => el("label", { class: "field" }, label, el("select", { on: { change: (event) => { set(event.target.value); rows(); } } },
@@ -220,7 +225,7 @@ async function drawCharts(box, runs, zoom, { byNode, labels = [], again }) {
   for (const card of [...box.children]) {
     const key = card.dataset.curve;
     const found = await Promise.all(runs.map((run) => ask(`/api/curves?name=${encodeURIComponent(run)}&curve=${key}&points=600${range}`).catch(() => null)));
-    found.forEach((one, place) => { if (one) one.label = labels[place]; });
+    found.forEach((one, place) => { if (one) { one.label = labels[place]; one.place = place; } });
     if (box.asked !== asked || !box.isConnected) return;
     drawCurve(card, key, found.filter(Boolean), { byNode, again });
   }
@@ -241,7 +246,7 @@ function drawCurve(card, key, found, { byNode, again }) {
       if (!nodes.length) continue;
       const mean = key === "celsius" || key === "hertz";
       const sums = one.seconds.map((_, place) => { const there = nodes.map((row) => row[place]).filter((value) => value !== null); return there.length ? there.reduce((a, b) => a + b, 0) / (mean ? there.length : 1) : null; });
-      rows.push({ label: one.label ?? one.run, values: onto(times, one.seconds, sums) });
+      rows.push({ label: one.label ?? one.run, place: one.place, values: onto(times, one.seconds, sums) });
     }
   }
   card.hidden = rows.length === 0;
@@ -261,7 +266,7 @@ function onto(times, from, values) {
 // Runs over each other
 
 export function showOver(main, rest) {
-  const names = rest.split(",").filter(Boolean).slice(0, 8);
+  const names = rest.split(",").filter(Boolean).slice(0, MOST);
   let here = true;
   fill(main, el("p", { class: "small" }, el("a", { href: "#before" }, "All runs")), el("h1", {}, `${count(names.length, "run")} over each other`), el("p", { class: "soft" }, "Reading their samples."));
   Promise.all(names.map((name) => ask(`/api/run?name=${encodeURIComponent(name)}`))).then((runs) => {
@@ -273,7 +278,7 @@ export function showOver(main, rest) {
     const best = Math.min(...runs.map((run) => run.seconds ?? Infinity));
     fill(main, el("p", { class: "small" }, el("a", { href: "#before" }, "All runs")), el("h1", {}, `${count(runs.length, "run")} over each other`),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The runs" }, el("table", {}, el("thead", {}, el("tr", {}, ["Run", "Time", "To the fastest", "Most of the time was", "Result"].map((label) => el("th", { scope: "col" }, label)))),
-        el("tbody", {}, runs.map((run, place) => el("tr", {}, el("th", { scope: "row", class: "wide" }, el("span", { class: `swatch f${LINES[place % 8]}` }), `${place + 1}: `, el("a", { href: `#run/${encodeURIComponent(run.run)}` }, run.title), el("div", { class: "small soft" }, run.run)),
+        el("tbody", {}, runs.map((run, place) => el("tr", {}, el("th", { scope: "row", class: "wide" }, el("span", { class: `swatch f${LINES[place]}` }), `${place + 1}: `, el("a", { href: `#run/${encodeURIComponent(run.run)}` }, run.title), el("div", { class: "small soft" }, run.run)),
           el("td", {}, seconds(run.seconds)), el("td", {}, run.seconds ? `${(run.seconds / best).toFixed(2)} times` : "–"), el("td", {}, BOUNDS[largest(run.bottleneck?.[0]?.shares)]?.[1] ?? "–"), el("td", {}, mark(run.state, run.verdict))))))),
       el("p", { class: "small soft" }, "Each line is one run: the sum over its nodes; of clock and temperature the mean. Single runs scatter: for a verdict with intervals see the report."),
       part(zoom, { duration_seconds: longest.duration_seconds ?? 0 }, again), charts);

@@ -88,7 +88,7 @@ export function lines(box, { times, rows, unit, zoomed, spans = [] }) {
         axes: [{ ...axis(), size: 32, values: (_, marks) => marks.map((at) => `${at} s`) }, { ...axis(), size: 80, values: (_, marks) => marks.map(unit) }],
         series: [
           { label: "at time", value: (_, at) => (at === null || at === undefined ? "–" : `${at.toFixed(1)} s`) },
-          ...rows.map((row, place) => ({ label: row.label, stroke: colour(LINES[place % 8]), width: 1.5, dash: place >= 8 ? [6, 4] : undefined, points: { show: false }, value: (_, value) => (value === null || value === undefined ? "–" : unit(value)) })),
+          ...rows.map((row, nth) => [row, row.place ?? nth]).map(([row, place]) => ({ label: row.label, stroke: colour(LINES[place % 8]), width: 1.5, dash: place >= 8 ? [6, 4] : undefined, points: { show: false }, value: (_, value) => (value === null || value === undefined ? "–" : unit(value)) })),
         ],
         hooks: {
           draw: [shade],

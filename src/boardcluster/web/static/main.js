@@ -55,14 +55,15 @@ function listen() {
   source = new EventSource("/events");
   heard = Date.now();
   const on = (name, take) => source.addEventListener(name, (event) => { heard = Date.now(); if (!link.classList.contains("live")) connected(true); take(JSON.parse(event.data)); });
-  on("hello", (found) => { now.takeHello(found); head(found.state); });
-  on("nodes", now.takeNow);
-  on("state", (found) => { now.takeState(found); head(found); });
-  on("campaign", (found) => {
-    now.takeCampaign(found);
+  const noted = (found) => {
     const told = JSON.stringify([found?.campaign, found?.planned, found?.latest, found?.now?.run]);
     if (told !== stored) { stored = told; before.changed(); }  // not each time that less is left
-  });
+  };
+  // What ended while nobody listened is said by the first event alone.
+  on("hello", (found) => { now.takeHello(found); head(found.state); noted(found.campaign); });
+  on("nodes", now.takeNow);
+  on("state", (found) => { now.takeState(found); head(found); });
+  on("campaign", (found) => { now.takeCampaign(found); noted(found); });
   on("job", now.takeJob);
 }
 
