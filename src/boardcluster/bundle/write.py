@@ -46,6 +46,7 @@ from boardcluster.tuning.record import record_folder
 __all__ = ["WrittenBundle", "write_bundle"]
 
 _MANY = 40
+_SAMPLES = f"{STORE}/attempts/*/*/{TELEMETRY_NAME}"
 _REPORT_IT = "report this: a word of boardcluster's own was taken for a name"
 """From so many runs on it pays to start processes."""
 
@@ -250,7 +251,7 @@ class _Work:
             self._writer.add(file)
             self.names.append(file.name)
             # Not below: what is called so in a container's folder is a program's file.
-            self._samples += PurePosixPath(file.name).match(f"{STORE}/attempts/*/*/{TELEMETRY_NAME}")
+            self._samples += PurePosixPath(file.name).match(_SAMPLES)
         self.replaced.update(packed.replaced)
         self.unread += packed.unread
         self.left_out += packed.left_out

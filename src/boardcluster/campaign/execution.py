@@ -85,8 +85,8 @@ _LOG_FILE_BYTES = 4_000_000
 """Of a container's longer log the end is kept, where it says how it ended."""
 _LOGS_BYTES = 64_000_000
 """Of the containers of an application on one worker, all logs together."""
-_DELETE_LENT = 'rm -rf -- "$0"/lent-*'
-"""Copies of files that a killed driver had sent, as large as its inputs."""
+_DELETE_LENT = 'rm -rf -- "$0"/lent-* "$0"/job-*'
+"""Copies of files that a killed driver had sent, as large as its inputs, and what jobs printed."""
 _DELETE_ROOTS_OWN = 'rm -rf -- "$0"/root-*'
 _DELETE_SECONDS = 900.0
 """For gigabytes of files, at the speed of a slow disk."""
@@ -170,14 +170,21 @@ def end_submission(live: LiveCluster, tag: str) -> None:
     """
     dilation = live.layout.dilation
     grace_seconds = _GRACE_SECONDS * dilation
-    each_node(  # a node that is gone runs nothing; what runs as root nobody else sees
+
+    def end(name: str) -> None:
+        # What runs as root nobody else sees; and in a container without CAP_SYS_PTRACE, root does
+        # not see what others run.
+        for way in dict.fromkeys((live.as_root[name], live.remotes[name])):
+            end_marked(
+                way,
+                f"{ATTEMPT_VARIABLE}={tag}",
+                grace_seconds=grace_seconds,
+                timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
+            )
+
+    each_node(  # a node that is gone runs nothing
         live.as_root,
-        lambda name: end_marked(
-            live.as_root[name],
-            f"{ATTEMPT_VARIABLE}={tag}",
-            grace_seconds=grace_seconds,
-            timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
-        ),
+        end,
     )
     if not _wait_until_killed(live, tag):
         raise RemoteError(
@@ -588,6 +595,8 @@ class Execution:
             source = layout.folder(workers[name], "logs", "containers", application_id)
             gathered = layout.folder(workers[name], "scratch", f"logs-{application_id}")
             target = self._folder / "containers" / name
+            # A submission may have several applications, and what is fetched replaces a folder.
+            fetched = target.with_name(f".{name}-{application_id}")
             try:
                 answer = excerpt(
                     remote,
@@ -598,13 +607,17 @@ class Execution:
                 )
                 if answer is None:
                     return
-                remote.get(gathered, target)
+                remote.get(gathered, fetched)
             finally:
                 remote.run(["rm", "-rf", gathered])
+            target.mkdir(parents=True, exist_ok=True)
+            for part in fetched.iterdir():
+                part.replace(target / part.name)
+            fetched.rmdir()
             cut, left_out = answer
             if cut or left_out:
-                with contextlib.suppress(OSError):
-                    (target / "incomplete.txt").write_text(
+                with contextlib.suppress(OSError), (target / "incomplete.txt").open("a") as note:
+                    note.write(
                         f"{cut} files have only their ends here, {left_out} are missing: of a file "
                         f"{format_bytes(_LOG_FILE_BYTES)} are kept, of a worker "
                         f"{format_bytes(_LOGS_BYTES)}\n"

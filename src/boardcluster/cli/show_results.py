@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Generic, TypeAlias, TypeVar
 
-from boardcluster.analysis.cells import Cell, Untrusted, label_of, summarise, untrusted, verdict_if_ok, verdict_of
+from boardcluster.analysis.cells import (
+    Cell,
+    Untrusted,
+    label_of,
+    summarise,
+    untrusted,
+    verdict_if_ok,
+    verdict_of,
+)
 from boardcluster.analysis.inference import find_drift, observe
 from boardcluster.cli.console import print_table, say
 from boardcluster.records import Result, Trial, Verdict

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from boardcluster.analysis.cells import verdict_if_ok
 from boardcluster.analysis.phases import submissions
 from boardcluster.analysis.telemetry import (
     WHOLE_RUN,

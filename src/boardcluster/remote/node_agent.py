@@ -155,8 +155,15 @@ def job_wait(request: dict[str, Any]) -> dict[str, Any]:
 
     row = supervisor_of(request["folder"])
     if row is not None:
-        with contextlib.suppress(ProcessLookupError):
+        deadline = time.monotonic() + request["seconds"]
+        try:
             descriptor = os.pidfd_open(row["pid"])
+        except ProcessLookupError:
+            pass
+        except (AttributeError, OSError):  # before Python 3.9, or Linux 5.3
+            while same(row["pid"], row["start_ticks"]) and time.monotonic() < deadline:
+                time.sleep(0.1)
+        else:
             if same(row["pid"], row["start_ticks"]):
                 select.select([descriptor], [], [], request["seconds"])
             os.close(descriptor)

@@ -72,8 +72,9 @@ _SPARE_BYTES = 500_000_000
 _PUT_FLAGS = ("-rlpt", "--copy-unsafe-links")
 """Links stay links, unless what they lead to is not copied. Owners are whoever writes."""
 
-_GET_FLAGS = ("-rLpt",)
-"""No links: nothing that a node sends points at something of the driver's."""
+_GET_FLAGS = ("-rLpt", "--chmod=ug-s,go-w")
+"""No links: nothing that a node sends points at something of the driver's. And no program that runs
+as who fetches it, perhaps root: a file that a job made keeps its mode, and becomes the driver's."""
 
 _BROKEN_STATUSES = frozenset({10, 12, 30, 35, 255})
 """Of rsync whose connection broke (rsync(1), EXIT VALUES); the last is ssh's own."""

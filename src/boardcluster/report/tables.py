@@ -86,8 +86,7 @@ class ReportTable:
         return self._with(
             index
             for index, column in enumerate(self.columns)
-            if column.title not in titles
-            or len({row[index] for row in self.rows}) > 1
+            if column.title not in titles or len({row[index] for row in self.rows}) > 1
         )
 
     def _with(self, indices: Iterable[int]) -> ReportTable:

@@ -39,7 +39,7 @@ _FOLDER = "mpi-"
 _SHARED_FOLDER = "/dev/shm/boardcluster-"  # noqa: S108  the folder is ours
 """Beginnings of a run's two folders on a node, in its temporary files and in its shared memory.
 
-Both go on with the same word, so the first one, which is among one cluster's files, names the other.
+Both end with the same word, so the first one, which is among one cluster's files, names the other.
 """
 _DELETE_LEFT = f"""for left in "$0"/{_FOLDER}*; do
     rm -rf -- "{_SHARED_FOLDER}${{left##*/{_FOLDER}}}" "$left"

@@ -157,8 +157,8 @@ def _check_name_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> 
         return check_choice(value, [LOOPBACK_NAME], what="the name of this machine as a node")
     if info.context["kind"].emulated and value == HOST:
         raise ValueError(
-            f"a node called {HOST!r}: what is measured of this machine as a whole is recorded under "
-            "that name; choose another one"
+            f"a node called {HOST!r}: what is measured of this machine as a whole is recorded "
+            "under that name; choose another one"
         )
     return check_node_name(value)
 

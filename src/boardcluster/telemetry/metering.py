@@ -376,7 +376,13 @@ class _Watch:
         load = busy_cores(telemetry, self._fed(telemetry)) if telemetry else None
         begin, end = span or (0.0, ended_seconds - started_seconds)
         trace = self.trace(started_seconds, ended_seconds)
-        found = integrate(trace, started_seconds=begin, ended_seconds=end, load=load, feeds_nodes=bool(self.spec.nodes))
+        found = integrate(
+            trace,
+            started_seconds=begin,
+            ended_seconds=end,
+            load=load,
+            feeds_nodes=bool(self.spec.nodes),
+        )
         self.counts = found.counted
         idle_watts, idle_reason = idle_power(
             self.trace(idle_until_seconds, idle_until_seconds),
@@ -418,7 +424,9 @@ class _Watch:
 
     def _fed(self, telemetry: Telemetry) -> set[str]:
         """The nodes whose load its power follows: those that it feeds; of a switch alone, all."""
-        return {*self.spec.nodes, HOST} if self.spec.nodes else {row.node for row in telemetry.nodes}
+        if not self.spec.nodes:
+            return {row.node for row in telemetry.nodes}
+        return {*self.spec.nodes, HOST}
 
 
 def _number(value: float | None) -> float:

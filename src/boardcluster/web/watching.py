@@ -23,7 +23,6 @@ from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import BoardclusterError
 from boardcluster.queries.progress import Progress, driver_of_trials, progress_of
 from boardcluster.records import HOST, ClusterSpec, Result
-from boardcluster.remote.ssh import JOBS_FOLDER
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.job_log import LINES
 from boardcluster.services.operation import LiveCluster, look_at_cluster
@@ -176,6 +175,7 @@ class ClusterWatch:
         master = live.spec.master.name
         folders = {node.name: live.layout.folder(node, "logs") for node in live.spec.nodes}
         boards = not live.layout.shares_files
+        clients = live.layout.folder(live.spec.master, "tmp", "job-*", "stderr")
         orders = {
             name: RelayOrder(
                 target=target,
@@ -190,7 +190,7 @@ class ClusterWatch:
                         if name in folders
                         else []
                     ),
-                    *([f"{JOBS_FOLDER}/job-*/stderr"] if boards and name == master else []),
+                    *([clients] if boards and name == master else []),
                 ],
                 match=LINES,
             )

@@ -203,7 +203,6 @@ def write_logs(folder: Path, home: Path) -> None:
         path.write_text(text)
     of_job = folder / "sort" / "containers" / "zwerg-zwei" / "container_1"
     (of_job / "case.json").write_text('{"dataset": {"name": "made up by a job", "size_bytes": 7}}')
-    (of_job / "telemetry.npz").write_bytes(b"no samples")
     (of_job / "two\nlines").write_text("named so by a job")
     deep = of_job.joinpath(*["d" * 200] * 6)
     deep.mkdir(parents=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -19,9 +19,11 @@ import boardcluster as bc
 from boardcluster.api import WrittenBundle
 from boardcluster.bundle import facts, write
 from boardcluster.bundle.archive import BundleReader
+from boardcluster.bundle.layout import STORE
 from boardcluster.cli.app import app
 from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
 from boardcluster.store import Store
+from boardcluster.store.files import TELEMETRY_NAME
 
 
 def unpack(bundle: Path, folder: Path) -> Path:
@@ -128,8 +130,9 @@ def test_names_that_a_job_chose_make_no_bundle_that_nobody_can_open(
     assert max(map(len, names)) < 1000
     with BundleReader.open(planted.path) as bundle:
         assert {*bundle.names} < {*names}
-    said = b"6 of 6 runs have raw telemetry"
-    assert any(said in content for content in entries(planted.path).values())
+    of_job = f"{STORE}/attempts/t/1/containers/w/c/{TELEMETRY_NAME}"
+    assert PurePosixPath(f"{STORE}/attempts/t/1/{TELEMETRY_NAME}").match(write._SAMPLES)
+    assert not PurePosixPath(of_job).match(write._SAMPLES)
 
 
 def test_the_description_is_an_ro_crate(shelf: WrittenBundle, tmp_path: Path) -> None:

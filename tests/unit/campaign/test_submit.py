@@ -374,6 +374,7 @@ def test_a_secret_of_a_killed_driver_is_cleared_though_its_attempt_is_marked(des
     folder = desk.scratch.rpartition("/scratch")[0]
     desk.master.files[f"{folder}/tmp/lent-1f/flights.csv"] = b"a copy of 50 GB"
     desk.master.files[f"{folder}/tmp/mpi-1f/pmix"] = b"what mpirun left"
+    desk.master.files[f"{folder}/tmp/job-1f/stdout"] = b"all that a program printed"
     desk.master.files[f"{folder}/galera/data/sbtest1.ibd"] = b"tables of 12 GB"
     desk.world.lost.add("worker1")
     said: list[str] = []

@@ -53,7 +53,7 @@ class Machine:
         monkeypatch.setattr(module, "load_state", lambda _: live.state if self.is_up else None)
         monkeypatch.setattr(operation, "found_up", lambda _: self.is_up)
         monkeypatch.setattr(module, "clear_leftovers", lambda _: None)
-        monkeypatch.setattr(module, "end_strays", lambda _: [self.strays.pop()] * bool(self.strays))
+        monkeypatch.setattr(module, "end_strays", self._end_strays)
         monkeypatch.setattr(module, "lost_now", lambda _: self.lost.pop(0) if self.lost else "")
 
     def _up(
@@ -68,6 +68,10 @@ class Machine:
         self.is_up = True
         words = "" if variant is None or variant == FULL else "another form"
         return replace(self.live, state=replace(self.live.state, form=words))
+
+    def _end_strays(self, _: LiveCluster) -> list[str]:
+        strays, self.strays = self.strays, []
+        return strays
 
     def _down(self, home: Path, *, without: Collection[str] = ()) -> int:
         assert home == Path("/home")

@@ -38,7 +38,7 @@ SAMPLES = 1000
 
 _NODESIDE = ("python3", "-I", "-S", "-c")
 _DELETES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("sh", "-c", 'rm -rf -- "$0"/lent-*'): ("lent-",),
+    ("sh", "-c", 'rm -rf -- "$0"/lent-* "$0"/job-*'): ("lent-", "job-"),
     ("sh", "-c", mpi._DELETE_LEFT): ("mpi-",),
     ("sh", "-c", 'rm -rf -- "$0"/root-*'): ("root-",),
 }
@@ -99,10 +99,20 @@ class Node(TemporaryFilesRemote):
 
     def _excerpt(self, request: dict[str, Any]) -> object:
         self._world.reach(self.name)
-        if request["source"] not in self.files:
+        source, target = request["source"], request["target"]
+        found = self._below(source)
+        if not found:
             return None
-        self.files[request["target"]] = self.files[request["source"]]
+        self.files |= {f"{target}/{name}": data for name, data in found.items()}
         return {"cut": 0, "left_out": 0}
+
+    def _below(self, folder: str) -> dict[str, bytes]:
+        start = f"{folder}/"
+        return {
+            path.removeprefix(start): data
+            for path, data in self.files.items()
+            if path.startswith(start)
+        }
 
     def _without(self, start: str) -> Completed:
         self.files = {at: data for at, data in self.files.items() if not at.startswith(start)}
@@ -170,7 +180,12 @@ class Node(TemporaryFilesRemote):
         """As a real node: makes the folder of the target."""
         self._world.reach(self.name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        super().get(source, target)
+        below = self._below(source)
+        if not below:
+            super().get(source, target)
+        for name, data in below.items():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes(data)
 
 
 class World:

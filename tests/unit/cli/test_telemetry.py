@@ -19,6 +19,7 @@ from boardcluster.cli.app import app
 from boardcluster.errors import EmptySelectionError, StoreError, UsageError
 from boardcluster.records import (
     Attempt,
+    AttemptState,
     Disturbance,
     Telemetry,
     Verdict,
@@ -67,7 +68,7 @@ class Desk:
         **fields: Any,
     ) -> Attempt:
         """Store a run; without samples one that failed."""
-        end = {} if state is AttemptState.OK else {"state": state, "reason": reason}
+        end: dict[str, Any] = {} if state is AttemptState.OK else {"state": state, "reason": reason}
         measurement = make_measurement(60.0, **{"verdict": Verdict.VALID, **fields})
         started = f"2026-08-01T{10 + number if hour is None else hour}:00:00+00:00"
         with Store.open(self.home) as store:

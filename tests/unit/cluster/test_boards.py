@@ -639,14 +639,15 @@ def test_what_killed_drivers_left_is_removed_and_nobody_elses(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dead, alive = tmp_path / f"bc-{2**22 + 1}-x", tmp_path / f"bc-{os.getpid()}-x"
-    other = tmp_path / "bc-tool-data"
-    for folder in (dead, alive, other):
+    other, own = tmp_path / "bc-tool-data", tmp_path / f"bc-{2**22 + 2}-results"
+    for folder in (dead, alive, other, own):
         folder.mkdir()
+    (own / "table.csv").write_text("somebody's, who calls a folder so")
     # A path of tmp_path's length holds no sockets; the folder for them is made before that is said.
     with contextlib.suppress(HostError):
         nodes.reach("pi0", "pi@pi0", user=ROOT, folder="/x")
 
-    assert [folder.exists() for folder in (dead, alive, other)] == [False, True, True]
+    assert [row.exists() for row in (dead, alive, other, own)] == [False, True, True, True]
 
 
 def test_connections_are_shared_in_a_folder_of_our_own_that_goes_with_them(

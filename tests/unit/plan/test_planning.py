@@ -227,10 +227,10 @@ def test_data_that_is_held_without_margin_is_refused_with_that_arithmetic() -> N
             plan_for(size_bytes=int(10**12 * 1.07**steps))
         except CapacityError as error:
             said.append(error.message)
-    without_margin = [words for words in said if "holds the data with margin;" in words]
-    assert without_margin
-    assert all("YARN leaves nodes out whose disks are more than 90% full" in words for words in without_margin)
-    assert all("upper end of the data" not in words for words in said if words not in without_margin)
+    fits = [words for words in said if "holds the data with margin;" in words]
+    assert fits
+    assert all("YARN leaves nodes out whose disks are more than 90% full" in row for row in fits)
+    assert all("upper end of the data" not in row for row in said if row not in fits)
 
 
 def test_boards_without_the_memory_are_refused_with_the_arithmetic() -> None:

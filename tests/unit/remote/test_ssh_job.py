@@ -1,7 +1,9 @@
 """Jobs that outlive a connection: here on this machine, with connections that break as told."""
 
+import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import pytest
 from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError, RemoteTimeoutError, UnreachableError
-from boardcluster.remote import ssh_job
+from boardcluster.remote import node_agent, ssh_job
 from boardcluster.remote.gate import Completed, end_programs
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.node_rpc import rpc
@@ -238,6 +240,29 @@ def test_job_start_of_a_known_folder_starts_nothing(tmp_path: Path) -> None:
     assert again["status"] == 7
     assert again["seconds_ago"] >= ended["seconds_ago"]
     assert (tmp_path / "starts").read_text() == "started\n"
+
+
+@pytest.mark.parametrize("error", [AttributeError("pidfd_open"), OSError(38, "not implemented")])
+def test_job_wait_needs_no_descriptor_of_the_process(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python before 3.9 and Linux before 5.3 have none."""
+
+    def missing(_: int) -> int:
+        raise error
+
+    monkeypatch.setattr(os, "pidfd_open", missing)
+    child = subprocess.Popen(["sleep", "0.3"])
+    ticks = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
+    row = {"pid": child.pid, "start_ticks": ticks, "boot_id": node_agent.boot()["boot_id"]}
+    (tmp_path / "supervisor").write_text(json.dumps(row))
+    reaper = threading.Thread(target=child.wait)
+    reaper.start()
+    began = time.monotonic()
+    state = node_agent.job_wait({"folder": str(tmp_path), "seconds": 20})
+    reaper.join()
+    assert state["state"] == "lost"  # it wrote no status
+    assert 0.2 < time.monotonic() - began < 15
 
 
 def test_job_wait_returns_in_time_and_at_once(tmp_path: Path) -> None:

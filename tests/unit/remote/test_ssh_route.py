@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from boardcluster.errors import HostError, RemoteError, SpecError
-from boardcluster.remote import ssh_route
+from boardcluster.remote import ssh, ssh_route
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.ssh_route import (
     CONNECT_SECONDS,
@@ -196,3 +196,13 @@ def test_without_ssh_a_command_is_made_as_well(monkeypatch: pytest.MonkeyPatch) 
 
 def test_options_without_an_identity_name_none(tmp_path: Path) -> None:
     assert not any("IdentityFile" in word for word in ssh_options(tmp_path / "known"))
+
+
+@pytest.mark.skipif(shutil.which("rsync") is None, reason="this machine has no rsync")
+def test_what_is_fetched_does_not_run_as_who_fetches_it(tmp_path: Path) -> None:
+    source = tmp_path / "stdout"
+    source.write_text("a program that a job wrote")
+    source.chmod(0o6777)
+    target = tmp_path / "fetched"
+    subprocess.run(["rsync", *ssh._GET_FLAGS, source, target], check=True)
+    assert target.stat().st_mode & 0o7777 == 0o755

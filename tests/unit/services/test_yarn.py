@@ -120,6 +120,9 @@ def test_the_tags_of_what_has_not_ended(layout: Layout, remote: FakeRemote) -> N
     remote.tell_node_agent("http", ok({"apps": {"app": rows}}))
     assert unfinished_tags(layout, remote) == {"one-1", "one"}
     assert urls(remote)[0][1].endswith("?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING")
+
+
+def test_nothing_that_has_not_ended_has_no_tags(layout: Layout, remote: FakeRemote) -> None:
     remote.tell_node_agent("http", ok({"apps": None}))
     assert unfinished_tags(layout, remote) == set()
 

@@ -165,10 +165,10 @@ def test_throttle_bits_from_the_firmwares_program(tmp_path: Path) -> None:
     assert agent.throttled_by_program(str(program)) == {"throttle_bits": 0x50000}
     program.write_text("#!/bin/sh\necho VCHI initialization failed\n")
     assert agent.throttled_by_program(str(program)) == {}
-    before = set(os.listdir("/proc/self/fd"))
+    before = list(Path("/proc/self/fd").iterdir())
     for _ in range(3):
         assert agent.throttled_by_program(str(tmp_path / "none")) is None
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert len(list(Path("/proc/self/fd").iterdir())) == len(before)
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -476,7 +476,9 @@ def _remove_stale(folder: Path) -> None:
         pid = path.name.removeprefix(_CONTROL).partition("-")[0]
         with contextlib.suppress(OSError):
             mine = path.is_dir() and path.lstat().st_uid == os.geteuid()
-            if mine and pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+            gone = pid.isdecimal() and not Path(f"/proc/{pid}").exists()
+            # Somebody's own folder may be called so, in /tmp.
+            if mine and gone and all(entry.is_socket() for entry in path.iterdir()):
                 shutil.rmtree(path, ignore_errors=True)
 
 
