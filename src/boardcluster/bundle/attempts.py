@@ -34,8 +34,10 @@ _READ_BY_REPORT = frozenset({_RECORD_NAME, TELEMETRY_NAME, POWER_NAME})
 _FILE_BYTES_MOST = 1 << 30
 _UNUSABLE = re.compile(r"[\\\n\r\t]")
 """Line ends would begin a new line of the manifest."""
+_NAME_MOST = 200
+"""Bytes of a name; file systems take 255."""
 _PATH_MOST = 900
-"""Characters of a path below the store; what reads a bundle takes a thousand."""
+"""Bytes of a path below the store; what reads a bundle takes a thousand characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ def pack_attempt(redactor: Redactor, job: AttemptJob) -> PackedAttempt:
     unread: list[str] = []
     left_out: list[str] = []
     cases: list[bytes] = []
-    names: set[str] = set()
+    names: dict[str, bool] = {}
     with job.part.open("wb") as out:
         for name, content in _contents(folder, job, attempt, left_out):
             shown = _unused(_usable(redactor.text(f"{base}/{name}")), names)
@@ -188,16 +190,35 @@ def _regular_files(folder: Path) -> list[Path]:
 
 def _usable(name: str) -> str:
     """Return a path that can be one everywhere."""
-    shown = _UNUSABLE.sub("_", visible(name))
-    if len(shown) <= _PATH_MOST:
-        return shown
-    return f"{shown[:_PATH_MOST].rstrip('/')}-{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
+    shown = "/".join(
+        _shortened(part, _NAME_MOST) for part in _UNUSABLE.sub("_", visible(name)).split("/")
+    )
+    return _shortened(shown, _PATH_MOST)
 
 
-def _unused(name: str, names: set[str]) -> str:
-    """Return a path that no other file of the attempt has after redaction."""
-    shown, number = name, 2
-    while shown in names:
-        shown, number = f"{name}.{number}", number + 1
-    names.add(shown)
+def _shortened(text: str, most_bytes: int) -> str:
+    """Return a text of at most so many bytes; one that was longer ends with its digest."""
+    content = text.encode()
+    if len(content) <= most_bytes:
+        return text
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return f"{content[: most_bytes - 17].decode('utf-8', 'ignore').rstrip('/')}-{digest}"
+
+
+def _unused(name: str, names: dict[str, bool]) -> str:
+    """Return a path that nothing else of the attempt has after redaction.
+
+    Args:
+        name: the path that is wanted.
+        names: paths so far, each with whether it is a file; this one and its folders are added.
+    """
+    done = ""
+    parts = name.split("/")
+    for place, part in enumerate(parts, start=1):
+        is_file = place == len(parts)
+        shown, number = f"{done}{part}", 2
+        while shown in names and (is_file or names[shown]):
+            shown, number = f"{done}{part}.{number}", number + 1
+        names[shown] = is_file
+        done = f"{shown}/"
     return shown

@@ -141,6 +141,8 @@ def text_of(content: bytes) -> BundledInput | None:
     """Return the text that a case names (``case.json``); None without one."""
     try:
         text = json.loads(content)["dataset"]
+        if not text["name"]:
+            return None
         return BundledInput(
             name=str(text["name"]),
             sha256=str(text.get("sha256", "")),

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import tempfile
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from boardcluster import __version__, records
 from boardcluster.bundle.archive import BundleWriter, info_bytes, pack
@@ -46,9 +47,9 @@ from boardcluster.tuning.record import record_folder
 __all__ = ["WrittenBundle", "write_bundle"]
 
 _MANY = 40
-_SAMPLES = f"{STORE}/attempts/*/*/{TELEMETRY_NAME}"
-_REPORT_IT = "report this: a word of boardcluster's own was taken for a name"
 """From so many runs on it pays to start processes."""
+_SAMPLES = re.compile(rf"{STORE}/attempts/[^/]+/[^/]+/{re.escape(TELEMETRY_NAME)}")
+_REPORT_IT = "report this: a word of boardcluster's own was taken for a name"
 
 Follow = Callable[[str, int, int], None]
 
@@ -251,7 +252,7 @@ class _Work:
             self._writer.add(file)
             self.names.append(file.name)
             # Not below: what is called so in a container's folder is a program's file.
-            self._samples += PurePosixPath(file.name).match(_SAMPLES)
+            self._samples += bool(_SAMPLES.fullmatch(file.name))
         self.replaced.update(packed.replaced)
         self.unread += packed.unread
         self.left_out += packed.left_out

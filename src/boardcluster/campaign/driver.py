@@ -10,7 +10,7 @@ from functools import partial
 
 from boardcluster.analysis.trust import precision_reached
 from boardcluster.campaign.awake import kept_awake
-from boardcluster.campaign.execution import attempt_tag, end_submission
+from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.observation import EarlierRuns
 from boardcluster.campaign.recovery import TRIES_MOST, Recovery, cause_of
@@ -220,9 +220,11 @@ class _Trials:
         self._begun = []
         live = self._cluster(trial)
         self._was_up = True
-        for tag in self._lost:
-            end_submission(live, tag)
-        self._lost = []
+        if self._lost:
+            for tag in self._lost:
+                end_submission(live, tag)
+            clear_leftovers(live)
+            self._lost = []
         if self._known is None or self._known[0] is not live:
             self._known = (live, take_fingerprint(live))
         if live.spec.capabilities.on_this_machine:

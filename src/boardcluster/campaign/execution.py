@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,7 +54,7 @@ __all__ = [
     "attempt_tag",
     "clear_leftovers",
     "clear_scratch",
-    "end_strays",
+    "end_lost_jobs",
     "end_submission",
     "scratch_of",
     "write_configuration",
@@ -193,7 +194,7 @@ def end_submission(live: LiveCluster, tag: str) -> None:
         )
 
 
-def end_strays(live: LiveCluster) -> list[str]:
+def end_lost_jobs(live: LiveCluster) -> list[str]:
     """End jobs of attempts that nobody waits for any more, and return their tags.
 
     A driver that lost sight of a node has its attempt end there, while the job goes on. Call it
@@ -610,10 +611,13 @@ class Execution:
                 remote.get(gathered, fetched)
             finally:
                 remote.run(["rm", "-rf", gathered])
-            target.mkdir(parents=True, exist_ok=True)
-            for part in fetched.iterdir():
-                part.replace(target / part.name)
-            fetched.rmdir()
+            with contextlib.suppress(
+                OSError
+            ):  # their names are the jobs', which may name two alike
+                target.mkdir(parents=True, exist_ok=True)
+                for part in fetched.iterdir():
+                    part.replace(target / part.name)
+            shutil.rmtree(fetched, ignore_errors=True)
             cut, left_out = answer
             if cut or left_out:
                 with contextlib.suppress(OSError), (target / "incomplete.txt").open("a") as note:

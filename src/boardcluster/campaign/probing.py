@@ -89,6 +89,7 @@ def probe_nodes(
     Raises:
         ClusterNotUpError: the cluster is not up.
         EmptySelectionError: there is no probe left to run.
+        RemoteError: what an earlier driver submitted does not end.
         UsageError: a node or probe does not exist, or they do not go together.
     """
     if not request.here:

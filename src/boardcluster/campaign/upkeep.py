@@ -12,7 +12,7 @@ from boardcluster.campaign.execution import (
     attempt_tag,
     clear_leftovers,
     clear_scratch,
-    end_strays,
+    end_lost_jobs,
     end_submission,
 )
 from boardcluster.campaign.follow import Follower, each_health_once
@@ -318,7 +318,7 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
             follow.line(f"stopping what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
             clear_leftovers(live)
-        for tag in end_strays(live):
+        for tag in end_lost_jobs(live):
             follow.line(f"stopped what an earlier driver had lost sight of: {tag}")
         for name, failure in clear_scratch(live).items():
             follow.line(SCRATCH_STAYS.format(name=name, why=failure.message))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Self
 
-from boardcluster.campaign.execution import clear_leftovers, end_strays
+from boardcluster.campaign.execution import clear_leftovers, end_lost_jobs
 from boardcluster.campaign.heartbeat import lost_now
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.cluster.state import load_state
@@ -55,8 +55,6 @@ class VariantSwitcher:
         self._variant: ClusterVariant | None = None
         self._start = 0
         self._live: LiveCluster | None = None
-        self._form = ""
-        """What was changed of the cluster as it is up; kept while it is looked at again."""
         self._was_up = operation.found_up(home)
         self._is_partial = False
 
@@ -90,7 +88,6 @@ class VariantSwitcher:
             words += f", {settings_words(dict(variant.settings))}" if variant.settings else ""
             self._progress(f"changing the cluster to {words}", 0, 0)
             self._live = self._up(variant)
-            self._form = self._live.state.form
             self._variant = variant
         return self._live
 
@@ -105,7 +102,7 @@ class VariantSwitcher:
         Raises:
             ClusterError: another node does not answer.
         """
-        self._live, self._form = None, ""
+        self._live = None
         self._is_partial = True
         operation.down(self.home, without=names)
 
@@ -119,7 +116,7 @@ class VariantSwitcher:
         if state is not None and (start, state.identity) != begun:
             self._progress(f"stopping the cluster for start {start}", 0, 0)
             operation.down(self.home)
-        self._live, self._form = None, ""
+        self._live = None
         self._start = start
 
     def _up(self, variant: ClusterVariant) -> LiveCluster:
@@ -134,7 +131,6 @@ class VariantSwitcher:
             lost = error.message
         self._progress(f"restarting the cluster: {lost}", 0, 0)
         operation.down(self.home)
-        self._form = ""
         return self._bring_up(variant)
 
     def _bring_up(self, variant: ClusterVariant) -> LiveCluster:
@@ -146,10 +142,15 @@ class VariantSwitcher:
             variant=variant,
             temporary=not self._was_up,
         )
-        for tag in end_strays(live):
+        for tag in end_lost_jobs(live):
             self._progress(f"stopped what had been lost sight of: {tag}", 0, 0)
         clear_leftovers(live)
         return live
+
+    def _form(self) -> str:
+        """What is changed of the cluster as it is up, in words; whatever became of the last run."""
+        state = load_state(self.home)
+        return "" if state is None else state.form
 
     def leave(self) -> None:
         """After the last trial: leave the cluster as it was found, up or down."""
@@ -157,7 +158,7 @@ class VariantSwitcher:
             self.abandon()
         elif not self._was_up:
             operation.down(self.home)
-        elif self._form:
+        elif self._form():
             self._progress("returning the cluster to cluster.toml", 0, 0)
             operation.up(self.home, cache=self._cache, progress=self._progress, seen=self._seen)
 
@@ -165,6 +166,6 @@ class VariantSwitcher:
         """After Ctrl-C or an error: end what the campaign started, without starting anything."""
         if not self._was_up:
             operation.down(self.home)
-        elif self._form:
-            words = f"the cluster stays up with {self._form}"
+        elif form := self._form():
+            words = f"the cluster stays up with {form}"
             self._progress(f"{words}; `boardcluster up` returns it to cluster.toml", 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boardcluster.cli.predict_options import HardwareOptions, JobOptions, LearningOptions
-from boardcluster.errors import UsageError
+from boardcluster.errors import SpecError, UsageError
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import read_input_size
 from boardcluster.queries.predictions import (
@@ -79,9 +80,13 @@ def one(
     engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
     size_bytes = _size(workload, job.size, found)
+    declared = None
     named = hardware.board and (hardware.medium or not chosen.on_yarn)
-    declared = _spec(home)
-    spec = None if named and hardware.workers else declared
+    is_named = bool(named and hardware.workers)
+    # Of hardware that is named whole, the cluster only says with which settings it ran.
+    with contextlib.suppress(*[SpecError] if is_named else []):
+        declared = _spec(home)
+    spec = None if is_named else declared
     asked = AskedRun(
         workload=workload,
         engine=chosen,

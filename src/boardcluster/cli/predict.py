@@ -75,7 +75,7 @@ def command(
         if found.unknown and not found.known_runs:
             raise PredictionUnknownError(
                 "it is not known how long any of its runs takes",
-                hint="see the reasons above; one run of each workload would help",
+                hint="see the reasons above",
             )
     else:
         answer = asked_run.one(home, target, job, hardware, learning)

@@ -88,7 +88,7 @@ def document(
 ) -> dict[str, Sequence[object]]:
     """What ``--json`` prints: every run, the cells, and the cells without a run that counts.
 
-    Cells are of those that are ``counted``, which are all unless some are of searches of ``tune``.
+    Cells are of those that are ``counted``: every try of each trial, without searches of ``tune``.
     """
     counted = results if counted is None else counted
     return {

@@ -37,7 +37,7 @@ def print_results(
 ) -> None:
     """Print one row per run, then one per cell, then what a reader must know of them.
 
-    Cells are of those that are ``counted``, which are all unless some are of searches of ``tune``.
+    Cells are of those that are ``counted``: every try of each trial, without searches of ``tune``.
 
     Tainted runs count in the cells only if asked for; how many do not is shown as well.
     Workers, profile and other settings of a run are shown where some run differs in them.

@@ -105,7 +105,8 @@ def _of_many_years(sample: Path, size_bytes: int | None, *, cache: Path) -> Path
         if verified_stamp(target, sidecar=sidecar_of(target)) is not None:
             return target
         part = target.with_name(f"{target.name}.part")
-        part.unlink(missing_ok=True)  # a killed process's; it takes the room that is asked for
+        with writing(part):
+            part.unlink(missing_ok=True)  # a killed process's; it takes the room that is asked for
         require_space(target.parent, need_bytes=limit_bytes, purpose=f"writing {target.name}")
         try:
             with writing(target), part.open("wb") as stream:

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from boardcluster.errors import InputError, InstallError
+from boardcluster.errors import HostError, InputError, InstallError
 from boardcluster.fetch.cache import (
     Progress,
     Stamp,
@@ -121,16 +121,12 @@ def _part_of(target: Path) -> Path:
 
 
 def _delete_unfinished(cache: Path) -> None:
-    """Delete texts that killed processes left unfinished: they may take the room of this one.
-
-    Raises:
-        HostError: the cache cannot be written.
-    """
+    """Delete texts that killed processes left unfinished: they may take the room of this one."""
     for part in cache.glob(f"*.txt{_PART}"):
         target = part.with_name(part.name.removesuffix(_PART))
         purpose = f"deleting {part.name}"
         with (
-            contextlib.suppress(InstallError),  # somebody is preparing it
+            contextlib.suppress(InstallError, HostError),  # somebody prepares it, or it is theirs
             hold_lock(_lock_of(target), purpose=purpose, timeout_seconds=0),
             writing(part),
         ):

@@ -338,8 +338,10 @@ def _nothing_counts(
         return EmptySelectionError(
             f"{name}: no runs in {home}", hint="run something first: `boardcluster run wordcount`"
         )
-    spoilt = sum(len(row.results) for row in untrusted(results, tainted=tainted))
-    states = Tally(str(row.attempt.state) if row.attempt else "pending" for row in results)
+    left_out = (run for row in untrusted(results, tainted=tainted) for run in row.results)
+    spoilt = len({run.trial.id for run in left_out})
+    latest = {row.trial.id: row for row in results}  # of several tries the last
+    states = Tally(str(row.attempt.state) if row.attempt else "pending" for row in latest.values())
     if spoilt:
         return EmptySelectionError(
             f"{name}: no run counts: all {spoilt} verified runs are tainted or invalid",

@@ -22,7 +22,7 @@ from boardcluster.analysis.watched import WatchedCell, WatchStanding
 from boardcluster.analysis.what_changed import RoundFacts, what_changed
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.factors import FACTORS, levels
-from boardcluster.records import AttemptState, Campaign, MasterPlacement, Result, Trial
+from boardcluster.records import Campaign, MasterPlacement, Result, Trial
 from boardcluster.report.watch_words import cell_words, silent_words
 from boardcluster.store import Store
 from boardcluster.store.watches import WatchRecord, read_watch, watch_files
@@ -94,13 +94,15 @@ def watch_standings(
 
 
 def _standing(store: Store, record: WatchRecord) -> WatchStanding:
-    rounds = [
-        row for row in store.find_campaigns(record.name) if row.created_utc >= record.begun_utc
-    ]
+    at_work = [attempt.trial_id for attempt in store.running()]
+    rounds = tuple(
+        row
+        for row in store.find_campaigns(record.name)
+        if row.created_utc >= record.begun_utc
+        # While one of its runs is being made, a round does not count.
+        if not any(name.startswith(f"{row.id}-") for name in at_work)
+    )
     results = [store.results(row.id, all_attempts=True) for row in rounds]
-    if results and not all(map(_is_done, results[-1])):
-        # Limits are for means of all runs of a round. What is left of it is made first of all.
-        rounds, results = rounds[:-1], results[:-1]
     found = [_cells(rows, record, tainted=record.tainted) for rows in results]
     # Why none of the last round's runs counts, where none does.
     disturbed = _cells(results[-1], record, tainted=True) if results else {}
@@ -122,10 +124,6 @@ def _standing(store: Store, record: WatchRecord) -> WatchStanding:
             for key, name in names.items()
         ),
     )
-
-
-def _is_done(run: Result) -> bool:
-    return run.attempt is not None and run.attempt.state is not AttemptState.RUNNING
 
 
 def _cells(results: Sequence[Result], record: WatchRecord, *, tainted: bool) -> _Round:

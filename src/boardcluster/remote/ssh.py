@@ -46,7 +46,7 @@ from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute
 from boardcluster.remote.ssh_words import command_failure, connection_failure, is_silence
 from boardcluster.waiting import DATA_SECONDS_MOST
 
-__all__ = ["JOBS_FOLDER", "SshRemote", "SshRoute"]
+__all__ = ["SshRemote", "SshRoute"]
 
 JOBS_FOLDER = "/var/lib/boardcluster/tmp"
 """Where a node keeps what is there only while a command runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis.cells import Cell, Untrusted, verdict_of
+from boardcluster.analysis.cells import Cell, Untrusted, verdict_if_ok
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import Campaign, Measurement, Result
 from boardcluster.report import words
@@ -159,7 +159,7 @@ def _run_table(source: Source, group: Sequence[Result]) -> ReportTable | None:
         ),
         Getter("Seconds", _measured(_seconds), Display.NUMBER),
         Getter("State", state_of, Display.STATE),
-        Getter("Verdict", lambda row: verdict_of(row).value if row.measurement else words.NONE),
+        Getter("Verdict", lambda row: verdict_if_ok(row) or words.NONE),
         Getter(
             "Energy", _measured(lambda found: format_energy(found.energy) if found.energy else "")
         ),

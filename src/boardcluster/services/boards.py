@@ -26,6 +26,7 @@ from boardcluster.errors import ClusterError, HostError, StoreError
 from boardcluster.fetch.cache import Progress, write_atomically, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.services import mpi
 from boardcluster.services.board_archives import BoardArchives
 from boardcluster.services.disk_space import FULL_PERCENT
 from boardcluster.services.install import Installation
@@ -510,12 +511,14 @@ def end_boards(home: Path, state: LiveState) -> int:
 
     ended = nodes.destroy(state)
     # Here lies, too, what a driver that was killed had lent to a node, or a job of its.
-    each_node(
-        rows,
-        lambda name: nodes.admin_of(rows[name], state).run(
-            ["rm", "-rf", "--", f"{rows[name].folder}/tmp"]  # noqa: S108  a folder of ours
-        ),
-    )
+
+    def clear(name: str) -> None:
+        admin = nodes.admin_of(rows[name], state)
+        temporary = str(Path(rows[name].folder, "tmp"))
+        mpi.delete_left(admin, temporary)
+        admin.run(["rm", "-rf", "--", temporary])
+
+    each_node(rows, clear)
     return ended
 
 

@@ -530,13 +530,14 @@ class Metering:
         )
 
     def idle(self) -> None:
-        """Wait until the meters have been read for ``IDLE_SECONDS``, while nothing runs.
+        """Wait until each meter has been read for ``IDLE_SECONDS``, while nothing runs.
 
         Idle power is then that of the time before the end of this wait, not before the run: a
         service is warmed up in between.
         """
         if self._watches:
-            left = self._began_seconds + IDLE_SECONDS - time.monotonic()
+            longest_seconds = max(watch.kind.interval_seconds for watch in self._watches)
+            left = self._began_seconds + IDLE_SECONDS + longest_seconds - time.monotonic()
             time.sleep(max(0.0, left))
             self._idle_until_seconds = time.monotonic()
 

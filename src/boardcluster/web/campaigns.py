@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from boardcluster.analysis.cells import verdict_of
+from boardcluster.analysis.cells import verdict_if_ok
 from boardcluster.factors import levels
 from boardcluster.queries.progress import (
     Progress,
@@ -68,7 +68,7 @@ def _ended(row: Result) -> dict[str, Any]:
         "run": attempt.name if attempt else "",
         "title": trial_title(row.trial),
         "state": attempt.state.value if attempt else "",
-        "verdict": verdict_of(row).value if row.measurement else None,
+        "verdict": verdict_if_ok(row),
         "words": outcome_words(row),
         "ended_utc": attempt.ended_utc if attempt else "",
     }

@@ -224,7 +224,7 @@ class Control:
         """
         doing = driver_at_work(self.home)
         if doing == "unknown" or (not doing and self._is_starting()):
-            raise UsageError("it is still starting", hint="try again in a few seconds")
+            raise UsageError("it is starting or ending", hint="try again in a few seconds")
         if doing.partition(" ")[0] not in _STOPPABLE:
             raise UsageError(
                 f"`boardcluster {doing}` cannot be stopped here"

@@ -204,6 +204,9 @@ def write_logs(folder: Path, home: Path) -> None:
     of_job = folder / "sort" / "containers" / "zwerg-zwei" / "container_1"
     (of_job / "case.json").write_text('{"dataset": {"name": "made up by a job", "size_bytes": 7}}')
     (of_job / "two\nlines").write_text("named so by a job")
+    (of_job / "two_lines").mkdir()
+    (of_job / "two_lines" / "log").write_text("in a folder called as that file is in a bundle")
+    (of_job / ("\x01" * 100)).write_text("four characters for each of these")
     deep = of_job.joinpath(*["d" * 200] * 6)
     deep.mkdir(parents=True)
     (deep / "log").write_text("too deep for a bundle")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,12 +127,15 @@ def test_names_that_a_job_chose_make_no_bundle_that_nobody_can_open(
 ) -> None:
     names = list(entries(planted.path))
     assert len([name for name in names if name.endswith("/two_lines")]) == 6
+    assert len([name for name in names if name.endswith("/two_lines.2/log")]) == 6
+    assert max(len(part.encode()) for name in names for part in name.split("/")) <= 255
     assert max(map(len, names)) < 1000
     with BundleReader.open(planted.path) as bundle:
         assert {*bundle.names} < {*names}
     of_job = f"{STORE}/attempts/t/1/containers/w/c/{TELEMETRY_NAME}"
-    assert PurePosixPath(f"{STORE}/attempts/t/1/{TELEMETRY_NAME}").match(write._SAMPLES)
-    assert not PurePosixPath(of_job).match(write._SAMPLES)
+    assert write._SAMPLES.fullmatch(f"{STORE}/attempts/t/1/{TELEMETRY_NAME}")
+    assert not write._SAMPLES.fullmatch(of_job)
+    assert not write._SAMPLES.fullmatch(f"{STORE}/attempts/t/1/{of_job}")
 
 
 def test_the_description_is_an_ro_crate(shelf: WrittenBundle, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.builders import make_trial
 
 from boardcluster.campaign import variants as module
 from boardcluster.campaign.variants import VariantSwitcher
+from boardcluster.cluster.state import LiveState
 from boardcluster.errors import BoardclusterError, CapacityError, ClusterError, DaemonError
 from boardcluster.records import Engine, MasterPlacement, Trial
 from boardcluster.services import operation
@@ -50,10 +51,11 @@ class Machine:
         self.strays: list[str] = []
         monkeypatch.setattr(operation, "up", self._up)
         monkeypatch.setattr(operation, "down", self._down)
-        monkeypatch.setattr(module, "load_state", lambda _: live.state if self.is_up else None)
+        self.form = ""
+        monkeypatch.setattr(module, "load_state", lambda _: self._state())
         monkeypatch.setattr(operation, "found_up", lambda _: self.is_up)
         monkeypatch.setattr(module, "clear_leftovers", lambda _: None)
-        monkeypatch.setattr(module, "end_strays", self._end_strays)
+        monkeypatch.setattr(module, "end_lost_jobs", self._end_lost_jobs)
         monkeypatch.setattr(module, "lost_now", lambda _: self.lost.pop(0) if self.lost else "")
 
     def _up(
@@ -67,9 +69,13 @@ class Machine:
             raise error
         self.is_up = True
         words = "" if variant is None or variant == FULL else "another form"
+        self.form = words
         return replace(self.live, state=replace(self.live.state, form=words))
 
-    def _end_strays(self, _: LiveCluster) -> list[str]:
+    def _state(self) -> LiveState | None:
+        return replace(self.live.state, form=self.form) if self.is_up else None
+
+    def _end_lost_jobs(self, _: LiveCluster) -> list[str]:
         strays, self.strays = self.strays, []
         return strays
 

@@ -57,17 +57,6 @@ def test_a_round_counts_once_none_of_its_runs_is_being_made(tmp_path: Path) -> N
     assert not standing(tmp_path).out
 
 
-def test_the_last_round_counts_once_each_of_its_trials_was_tried(tmp_path: Path) -> None:
-    store_rounds(tmp_path, [*STEADY, 41.0])
-    with Store.open(tmp_path) as store:
-        last = store.find_campaigns(NAME)[-1]
-        waiting = replace(make_trial(), id=f"{last.id}-9", campaign_id=last.id, position=9)
-        store.add_trials(last.id, [waiting])
-        assert last.id not in standing(tmp_path).rounds
-        store_run(store, waiting, None, started_utc=last.created_utc)
-    assert last.id in standing(tmp_path).rounds
-
-
 def test_what_the_cluster_sets_may_change_under_a_chart(tmp_path: Path) -> None:
     store_rounds(tmp_path, STEADY)
     changed = {"settings": {"dfs.blocksize": "1048576"}, "profile": "upstream", "workers": 3}

@@ -29,6 +29,7 @@ from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import boards as module
+from boardcluster.services import mpi
 from boardcluster.services.boards import (
     WEB_PAGES,
     Ready,
@@ -569,14 +570,16 @@ def test_what_was_lent_to_boards_goes_with_what_is_ended(
     desk: Desk, state: LiveState, tmp_path: Path
 ) -> None:
     clear = ("rm", "-rf", "--", f"{FOLDER}/tmp")
+    of_mpi = ("sh", "-c", mpi._DELETE_LEFT, f"{FOLDER}/tmp")  # first: names in there lead further
     for remote in desk.remotes.values():
+        remote.tell(*of_mpi)
         remote.tell(*clear)
 
     assert end_boards(tmp_path, state) == 5
     assert desk.done == ["destroy"]
     # What was lent to a node, or a job of the driver's, lies there.
     assert {name: remote.calls for name, remote in desk.remotes.items()} == {
-        name: [clear] for name in desk.remotes
+        name: [of_mpi, clear] for name in desk.remotes
     }
 
 

@@ -95,7 +95,7 @@ def test_what_was_just_started_here_is_not_said_to_be_nothing(
 ) -> None:
     control = Control(tmp_path, CACHE)
     monkeypatch.setattr(control, "_started", SimpleNamespace(exit_status=None))
-    with pytest.raises(UsageError, match="it is still starting"):
+    with pytest.raises(UsageError, match="it is starting or ending"):
         control.stop()
 
 
