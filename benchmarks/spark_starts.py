@@ -142,6 +142,11 @@ def submit(engine: Engine, executors: int, text: Path, folder: Path) -> Run:
     with tempfile.TemporaryDirectory(dir=folder) as work:
         events = Path(work, "events")
         events.mkdir()
+        # Where its executors' folders are made, which must not be among the engine's files.
+        spark = Path(work, "spark")
+        spark.mkdir()
+        for path in engine.spark.iterdir():
+            (spark / path.name).symlink_to(path)
         properties = {
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{events}",
@@ -153,7 +158,7 @@ def submit(engine: Engine, executors: int, text: Path, folder: Path) -> Run:
         }
         rows = [*(f"{key}={value}" for key, value in properties.items()), *engine.properties]
         command = [
-            *(str(engine.spark / "bin/spark-submit"), "--class", MAIN),
+            *(str(spark / "bin/spark-submit"), "--class", MAIN),
             *("--master", f"local-cluster[{executors},1,1024]"),
             *(word for row in rows for word in ("--conf", row)),
             *(str(jar), f"file://{text}", f"file://{work}/out"),
@@ -161,8 +166,8 @@ def submit(engine: Engine, executors: int, text: Path, folder: Path) -> Run:
         environment = {
             **{key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ},
             "JAVA_HOME": str(engine.java),
+            "SPARK_HOME": str(spark),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_WORKER_DIR": f"{work}/work",
         }
         group = CpuGroup()
         errors = Path(work, "stderr.txt")
