@@ -40,7 +40,7 @@ from boardcluster.services.profile import own_parts
 from boardcluster.services.settings import by_file, merge_files
 from boardcluster.store import Store, replacing
 from boardcluster.telemetry.meters.registry import meter_facts
-from boardcluster.tuning.profile_text import ProfileParts, tuned_profile
+from boardcluster.tuning.profile_text import tuned_profile
 from boardcluster.tuning.record import (
     BASE,
     Candidate,
@@ -549,10 +549,10 @@ class _Life:
             record_folder(self._tools.home) / f"tuned-{name}-{request.engine}-{request.id}.toml"
         )
         path = (out or default).absolute()
-        base, tables = own_parts(request.base)
-        tables = merge_files(tables, by_file(candidate.settings))
+        parts = own_parts(request.base)
+        tables = merge_files(parts.tables, by_file(candidate.settings))
         text = tuned_profile(
-            ProfileParts(base=base, tables=tables),
+            replace(parts, tables=tables),
             request,
             self._tools.declared,
             result,

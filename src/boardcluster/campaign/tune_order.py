@@ -193,7 +193,7 @@ def _not_fixed(
     The first is what ``[settings]`` of the cluster or a parameter of the workload sets; the second
     are options of JVMs that the user's own base sets, such as a ``-D`` that the program needs.
     """
-    options = all_properties(own_parts(request.base)[1])
+    options = all_properties(own_parts(request.base).tables)
     kept, out = [], []
     for row in rows:
         keys = row.tunable.properties

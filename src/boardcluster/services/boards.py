@@ -401,7 +401,7 @@ def _archives(
     progress: Progress,
 ) -> BoardArchives | None:
     """Return the class-data archives of boards as they are now, if they are to be provided."""
-    if cache is None or not layout.profile.small_daemons:
+    if cache is None or not layout.profile.uses_archives:
         return None
     engines = [tree for tree in trees if tree.path != layout.jobs_jar]
     archives = BoardArchives(layout, remotes, engines, cache=cache, progress=progress)

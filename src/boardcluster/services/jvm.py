@@ -119,7 +119,7 @@ def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
 
 
 def job_options(layout: Layout, engine: Engine, *, brief: bool = False) -> list[str]:
-    """Return what makes the JVMs of an engine's jobs start fast; nothing in profiles of others.
+    """Return what makes the JVMs of an engine's jobs start fast, as far as the profile allows.
 
     One configuration serves all nodes, so an archive is used if all of them have it: a JVM that is
     told of one which is missing does without Java's own, too, and starts slower than without.
@@ -133,11 +133,11 @@ def job_options(layout: Layout, engine: Engine, *, brief: bool = False) -> list[
         brief: whether the JVM ends before the second compiler's work would have paid, as clients
             and application masters do, which only direct others.
     """
-    if not layout.profile.small_daemons:
-        return []
+    profile = layout.profile
+    archived = engine in profile.class_data_archives
     return [
-        *(_BRIEF if brief else ()),
-        *_shared(layout, JOB_ARCHIVE[engine], layout.spec.nodes),
+        *(_BRIEF if brief and profile.small_daemons else ()),
+        *(_shared(layout, JOB_ARCHIVE[engine], layout.spec.nodes) if archived else ()),
     ]
 
 

@@ -239,7 +239,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
     if spec.capabilities.provisioned:
         return board_layout(spec, profile, engines, state)
     archives = cache / "archives" / "none"
-    if profile.small_daemons:
+    if profile.uses_archives:
         archives = provide_archives(engines, java, cache=cache, progress=progress)
     return Layout(
         spec=spec,
@@ -344,7 +344,7 @@ def up(
             deep=deep,
             leaving=leaving,
         )
-        return _started(home, start, has_archives=profile.small_daemons, progress=progress)
+        return _started(home, start, has_archives=profile.uses_archives, progress=progress)
 
 
 def _started(
@@ -453,7 +453,7 @@ def _start_afresh(
             remove_state(home)
         except (BoardclusterError, OSError):
             error.add_note(f"not everything could be ended: run `boardcluster down --home {home}`")
-        if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
+        if isinstance(error, JvmCrashError) and layout.profile.uses_archives:
             refuse(error.message)
         raise
 

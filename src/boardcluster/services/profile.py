@@ -32,6 +32,7 @@ from boardcluster.services.sizing import STEP_MIB, size_cluster
 from boardcluster.spec.checks import complaint, shown
 from boardcluster.spec.problems import Problem, spec_error
 from boardcluster.spec.toml import read_toml
+from boardcluster.tuning.profile_text import ProfileParts
 
 __all__ = [
     "FILES",
@@ -46,6 +47,9 @@ __all__ = [
 
 FILES = ("core-site", "hdfs-site", "yarn-site", "mapred-site", "spark-defaults")
 _FOLDER = resources.files("boardcluster.services").joinpath("profiles")
+_ARCHIVES = "class_data_archives"
+_WITH_ARCHIVES = tuple(engine for engine in Engine if engine.on_yarn)
+"""The engines whose jobs can have a class-data archive."""
 _MIB = 1 << 20
 
 _TASK_FLAGS = "-XX:+UseSerialGC -XX:-UsePerfData"
@@ -80,6 +84,8 @@ class Profile:
     """Per node, what differs there (in ``yarn-site``)."""
     small_daemons: bool
     """Whether daemons get the flags that keep them small."""
+    class_data_archives: frozenset[Engine] = frozenset()
+    """The engines whose jobs' JVMs start with a class-data archive."""
     remarks: tuple[str, ...]
     """Contradictions worth a warning."""
     spark_refusal: str
@@ -88,6 +94,11 @@ class Profile:
     """Properties that are set on top of it, which ``properties`` hold already."""
     inferred: tuple[InferredSetting, ...] = ()
     """What of it is not in its source; ``properties`` hold those that are not for one workload."""
+
+    @property
+    def uses_archives(self) -> bool:
+        """Whether any JVM starts with a class-data archive: small daemons do, and jobs may."""
+        return self.small_daemons or bool(self.class_data_archives)
 
     def of_jobs(self, workload: str, engine: Engine) -> dict[str, dict[str, str]]:
         """Return, per file, what it sets for jobs of one workload alone; settings win."""
@@ -182,6 +193,7 @@ def _profile(name: str, spec: ClusterSpec, on_top: Mapping[str, str]) -> Profile
         properties=properties,
         per_node={},
         small_daemons=False,
+        class_data_archives=frozenset(raw.get(_ARCHIVES, ())),
         remarks=(*remarks, *elsewhere),
         spark_refusal=refusal,
         inferred=inferred,
@@ -203,7 +215,12 @@ def _on_base(
     tuned = raw.get("tuned", {})
     settings = all_properties(properties)
     base = _profile(raw["base"], spec, {**settings, **on_top})
-    below = replace(base, name=name, source=raw["source"])
+    below = replace(
+        base,
+        name=name,
+        source=raw["source"],
+        class_data_archives=frozenset(raw.get(_ARCHIVES, base.class_data_archives)),
+    )
     with _tuned_elsewhere(name, tuned):
         # What is set on top of it decides whether it fits: it was tuned with that.
         built = with_settings(below, {**settings, **on_top}, spec)
@@ -247,16 +264,20 @@ def _tuned_remarks(tuned: Mapping[str, Any], spec: ClusterSpec) -> list[str]:
     return [f"it was tuned on {was}; here are {now}, where it may be no better: tune again here"]
 
 
-def own_parts(name: str) -> tuple[str, dict[str, dict[str, str]]]:
-    """Return what to write in order to set more on top of a profile: its base, and its own tables.
+def own_parts(name: str) -> ProfileParts:
+    """Return what to write in order to set more on top of a profile.
 
     Raises:
         SpecError: a profile of one's own is missing or wrong.
     """
     if not name.endswith(".toml"):
-        return name, {}
+        return ProfileParts(base=name)
     raw = _own(Path(name))
-    return raw.get("base", ""), {file: dict(raw[file]) for file in FILES if file in raw}
+    return ProfileParts(
+        base=raw.get("base", ""),
+        class_data_archives=raw.get(_ARCHIVES),
+        tables={file: dict(raw[file]) for file in FILES if file in raw},
+    )
 
 
 def _own(path: Path) -> dict[str, Any]:
@@ -275,12 +296,17 @@ def _own(path: Path) -> dict[str, Any]:
             found["base"] = rows
         elif table == "tuned" and isinstance(rows, dict):
             found["tuned"] = rows
+        elif table == _ARCHIVES:
+            try:
+                found[_ARCHIVES] = _archives_of(rows)
+            except ValueError as error:
+                problems.append(Problem(path=(table,), text=str(error)))
         elif table not in FILES or not isinstance(rows, dict):
-            near = difflib.get_close_matches(table, FILES, n=1)
+            near = difflib.get_close_matches(table, (*FILES, _ARCHIVES), n=1)
             text = complaint(
                 "unknown, or not allowed here",
-                allowed=f"source as text, base as one of {', '.join(profile_names())}, and the"
-                f" tables {', '.join(FILES)} and tuned",
+                allowed=f"source as text, base as one of {', '.join(profile_names())},"
+                f" {_ARCHIVES} as a list of engines, and the tables {', '.join(FILES)} and tuned",
                 nearest=near[0] if near else "",
             )
             problems.append(Problem(path=(table,), text=text))
@@ -294,6 +320,20 @@ def _own(path: Path) -> dict[str, Any]:
     if problems:
         raise spec_error(document, problems)
     return found
+
+
+def _archives_of(value: Any) -> tuple[Engine, ...]:
+    """Read the engines whose jobs get a class-data archive.
+
+    Raises:
+        ValueError: it is no list of engines that run in JVMs.
+    """
+    rows = value if isinstance(value, list) else [value]
+    wrong = [shown(item) for item in rows if item not in _WITH_ARCHIVES]
+    if wrong or not isinstance(value, list):
+        allowed = f"a list of {' and '.join(shown(str(engine)) for engine in _WITH_ARCHIVES)}"
+        raise ValueError(complaint(f"it is {', '.join(wrong) or shown(value)}", allowed=allowed))
+    return tuple(Engine(item) for item in rows)
 
 
 def _own_value(table: str, key: str, value: Any) -> str:
@@ -434,6 +474,7 @@ def _default(spec: ClusterSpec) -> Profile:
             for worker in spec.workers
         },
         small_daemons=True,
+        class_data_archives=frozenset(_WITH_ARCHIVES),
         remarks=(sizing.spark_refusal,) if sizing.spark_refusal else (),
         spark_refusal=sizing.spark_refusal,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, Engine
 from boardcluster.spec.toml import toml_key, toml_text
 from boardcluster.tuning.record import ProofResult, TuningRequest
 from boardcluster.units import format_bytes
@@ -21,7 +21,9 @@ class ProfileParts:
 
     base: str
     """The profile that it is on top of; empty for none."""
-    tables: Mapping[str, Mapping[str, str]]
+    class_data_archives: Sequence[Engine] | None = None
+    """The engines whose jobs have class-data archives; nothing where its base decides."""
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Its properties by configuration file."""
 
 
@@ -64,6 +66,7 @@ def tuned_profile(
         "pairs": proof.pairs,
         "campaign": campaign,
     }
+    archives = parts.class_data_archives
     source = (
         f"tuned on {day} for {request.target} on {request.engine}: {proof.ratio:.2f} times the"
         f" {request.objective} of {request.base} ({proof.low:.2f} to {proof.high:.2f}, 95 %,"
@@ -74,6 +77,11 @@ def tuned_profile(
         "# [[matrix]]. [tuned] says what it was measured on; elsewhere it may be no better.",
         f"source = {toml_text(source)}",
         *([f"base = {toml_text(parts.base)}"] if parts.base else []),
+        *(
+            []
+            if archives is None
+            else [f"class_data_archives = [{', '.join(map(toml_text, archives))}]"]
+        ),
         "",
         "[tuned]",
         *(

@@ -411,7 +411,7 @@ def test_running_daemons_and_profiles_of_others_get_no_archives(
     running: bool, desk: Desk, layout: Layout, spec: ClusterSpec, tmp_path: Path
 ) -> None:
     used = {node.name: frozenset({"spark"}) for node in spec.nodes}
-    upstream = replace(layout.profile, small_daemons=False)
+    upstream = replace(layout.profile, small_daemons=False, class_data_archives=frozenset())
     layout = replace(layout, archived=used, profile=layout.profile if running else upstream)
 
     ready = make_ready(

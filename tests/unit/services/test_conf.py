@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from boardcluster.errors import InstallError
-from boardcluster.records import ClusterSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, Engine, NodeSpec, Role
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.jvm import daemon_options
@@ -381,7 +381,10 @@ def test_jvms_that_only_direct_others_use_the_first_compiler(
     assert first not in mapred["mapreduce.admin.reduce.child.java.opts"]
     assert first in dict(spark_rows(files["spark-defaults.conf"]))["spark.yarn.am.extraJavaOptions"]
 
-    upstream = replace(layout, profile=replace(layout.profile, small_daemons=False))
+    upstream = replace(
+        layout,
+        profile=replace(layout.profile, small_daemons=False, class_data_archives=frozenset()),
+    )
     files = render_node(upstream, board_spec.master)
     assert not any(first in text for text in files.values())
 
@@ -415,7 +418,22 @@ def test_jvms_of_jobs_share_archives_behind_the_jars_they_were_made_of(layout: L
         assert found[f"spark.{who}.extraClassPath"] == spark
     assert "spark.jsa" in found["spark.yarn.am.extraJavaOptions"]
 
-    upstream = replace(layout, profile=replace(layout.profile, small_daemons=False))
+    upstream = replace(
+        layout,
+        profile=replace(layout.profile, small_daemons=False, class_data_archives=frozenset()),
+    )
+    papers = replace(
+        layout.profile, small_daemons=False, class_data_archives=frozenset({Engine.SPARK})
+    )
+    files = render_node(replace(layout, profile=papers), layout.spec.master)
+    assert ".jsa" not in files["mapred-site.xml"]
+    found = dict(spark_rows(files["spark-defaults.conf"]))
+    for who in ("driver", "executor"):
+        options = found[f"spark.{who}.defaultJavaOptions"]
+        assert f"-XX:SharedArchiveFile={layout.archives}/spark.jsa" in options
+        assert "TieredStopAtLevel" not in options
+        assert found[f"spark.{who}.extraClassPath"] == spark
+
     # One configuration serves all nodes: what one of them lacks, none of them is told of.
     lacking = replace(layout, archived=there | {"worker2": frozenset()})
     for other in (upstream, lacking):

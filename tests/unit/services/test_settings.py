@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.conf import render_node
 from boardcluster.services.layout import Layout
 from boardcluster.services.pair import pair_ids
-from boardcluster.services.profile import build_profile, own_profile_digests
+from boardcluster.services.profile import build_profile, own_parts, own_profile_digests
 from boardcluster.services.settings import (
     by_file,
     check_for_pair,
@@ -381,6 +382,51 @@ def test_a_profile_of_ones_own_is_read_like_the_others(tmp_path: Path, make_spec
     path.write_text(OWN + "# a comment\n")
     assert own_profile_digests([str(path)]).keys() == first.keys() == {str(path)}
     assert own_profile_digests([str(path)]) != first
+
+
+@pytest.mark.parametrize(
+    ("text", "archived"),
+    [
+        ('source = "x"', ""),
+        ('class_data_archives = ["spark"]', "spark"),
+        ('base = "paper-2021"', ""),
+        ('base = "paper-2021"\nclass_data_archives = ["spark", "mapreduce"]', "spark mapreduce"),
+        ('base = "default"', "mapreduce spark"),
+        ('base = "default"\nclass_data_archives = []', ""),
+    ],
+)
+def test_ones_own_profile_says_which_jobs_have_class_data_archives(
+    text: str, archived: str, tmp_path: Path, make_spec: MakeSpec
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    written = tomllib.loads(text)
+    built = build_profile(str(path), make_spec(memory_mib=8192, workers=4))
+    assert built.class_data_archives == set(archived.split())
+    assert built.small_daemons == (written.get("base") == "default")
+    assert built.uses_archives == bool(archived or built.small_daemons)
+    # What tune sets on top of it keeps it.
+    again = own_parts(str(path)).class_data_archives
+    assert again == (tuple(archived.split()) if "class_data_archives" in written else None)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ('"spark"', 'it is "spark"; allowed: a list of "mapreduce" and "spark"'),
+        ('["spark", "mpi", 3]', 'it is "mpi", 3; allowed: a list of "mapreduce" and "spark"'),
+        ("true", "it is true; allowed: a list of"),
+    ],
+)
+def test_archives_of_other_engines_are_refused(
+    written: str, words: str, tmp_path: Path, make_spec: MakeSpec
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f'source = "x"\nclass_data_archives = {written}\n')
+    with pytest.raises(SpecError) as caught:
+        build_profile(str(path), make_spec())
+    assert caught.value.message.startswith(f"{path}:2: ")
+    assert words in caught.value.message
 
 
 def test_everything_wrong_in_ones_own_profile_is_named_with_its_line(
