@@ -593,12 +593,13 @@ def test_a_profile_fits_a_cluster_whose_settings_it_was_tuned_with(
 def test_what_was_tuned_can_be_tuned_further(tuned: Desk, tmp_path: Path) -> None:
     base = tmp_path / "base.toml"
     base.write_text(
-        'source = "mine"\nbase = "default"\n["mapred-site"]\n'
+        'source = "mine"\nbase = "default"\nclass_data_archives = ["spark"]\n["mapred-site"]\n'
         '"mapreduce.job.ubertask.enable" = "true"\n"mapreduce.task.io.sort.factor" = "64"\n'
     )
     tuned(*SMALL, "--budget", "23min", "--base", str(base))
     _, written = profile_of(tuned)
     assert written["base"] == "default"
+    assert written["class_data_archives"] == ["spark"]
     assert "mapreduce.task.io.sort.factor" in written["mapred-site"]
     assert written["tuned"]["against"] == str(base)
     assert {trial.profile for trial in tuned.ran} == {str(base)}
