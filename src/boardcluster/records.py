@@ -431,6 +431,12 @@ class ClusterSpec:
         """All nodes with the role ``worker``, in file order."""
         return tuple(node for node in self.nodes if Role.WORKER in node.roles)
 
+    def workers_beside(self, master: MasterPlacement) -> tuple[NodeSpec, ...]:
+        """Return the workers that a place of the master leaves, in file order."""
+        if master is not MasterPlacement.SEPARATE:
+            return self.workers
+        return tuple(node for node in self.workers if Role.MASTER not in node.roles)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:

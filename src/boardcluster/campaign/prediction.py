@@ -109,7 +109,7 @@ def _predicted(
     workload = load_workload(trial.workload)
     if instead := workload.predicted_instead:
         return f"{instead} are predicted (`boardcluster predict {trial.workload}`), no time"
-    workers = spec.workers[: trial.workers]
+    workers = spec.workers_beside(trial.master)[: trial.workers]
     question = Question(
         workload=trial.workload,
         engine=trial.engine,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS
-from boardcluster.records import ClusterSpec, Engine, Trial
+from boardcluster.records import ClusterSpec, Engine, PlannedFault, Trial
 from boardcluster.services.job_sizing import JobSizing, input_maps, size_job
 from boardcluster.services.profile import Profile, with_settings
 from boardcluster.services.settings import (
@@ -84,6 +85,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
     names = trial.workload.split("+")
     smallest = min(spec.workers, key=lambda worker: available_mib(worker)[0])
     replication = int(profile.properties["hdfs-site"].get("dfs.replication", 3))
+    _check_alone(trial, names)
     jobs = []
     for number, name in enumerate(names, start=1):
         workload = load_workload(name)
@@ -132,6 +134,15 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         label = name if len(names) == 1 else f"{number}-{name}"
         jobs.append(TrialJob(label=label, workload=workload, spec=job_spec, sizing=sizing))
     return tuple(jobs)
+
+
+def _check_alone(trial: Trial, names: Sequence[str]) -> None:
+    """Refuse a fault in a mix: it is written down once, and each job is held against it."""
+    if trial.fault is not PlannedFault.NONE and len(names) > 1:
+        raise UsageError(
+            f"{trial.workload}: a fault needs a run of one job",
+            hint='leave the mix out, or set fault = "none"',
+        )
 
 
 def _check_engine(trial: Trial, workload: Workload) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from pydantic import Field
 
 from boardcluster.analysis.efficiency import Peak, hpl_peak_gflops
 from boardcluster.catalog.lookup import find_board
-from boardcluster.records import ClusterSpec, Fingerprint, NodeSpec
+from boardcluster.records import Fingerprint, NodeSpec
 from boardcluster.spec.problems import StrictTable, Text, read_model
 
 __all__ = ["Processor", "peak_of", "read_processors"]
@@ -56,16 +57,15 @@ def read_processors(path: Path = _FILE) -> tuple[Processor, ...]:
     return tuple(found.processor)
 
 
-def peak_of(spec: ClusterSpec, setup: Fingerprint, *, workers: int) -> Peak:
+def peak_of(nodes: Sequence[NodeSpec], setup: Fingerprint) -> Peak:
     """Return the sum of clock * cores * operations per cycle over the workers of a result.
 
     Of emulated boards it is the peak of what they stand for, of boards what the fingerprint says of
     each.
 
     Args:
-        spec: the cluster.
+        nodes: the workers that took part.
         setup: what the result was measured on.
-        workers: how many workers took part, the first ones of the file.
 
     Raises:
         UsageError: a board that nodes stand for is not in the catalog any more.
@@ -74,7 +74,7 @@ def peak_of(spec: ClusterSpec, setup: Fingerprint, *, workers: int) -> Peak:
     lines = dict(line.split(": ", 1) for line in setup.hardware if ": " in line)
     gflops: list[float] = []
     sources: Counter[str] = Counter()
-    for node in spec.workers[:workers]:
+    for node in nodes:
         found = _board(node) if node.twin else _measured(lines.get(node.name, ""))
         if found is None:
             what = node.twin.board if node.twin else node.name

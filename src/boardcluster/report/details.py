@@ -146,7 +146,7 @@ def runs_section(material: Material) -> Iterator[Part]:
 def _run_table(source: Source, group: Sequence[Result]) -> ReportTable | None:
     campaign_id = group[0].trial.campaign_id
     campaign = source.campaigns.get(campaign_id)
-    seed = f", in random order (seed {campaign.seed})" if campaign else ""
+    seed = f", in an order drawn from seed {campaign.seed}" if campaign else ""
     getters: Getters[Result] = (
         Getter("Order", lambda row: str(row.trial.position + 1), Display.NUMBER),
         *trial_getters(lambda row: row),

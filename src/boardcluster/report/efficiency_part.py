@@ -18,7 +18,7 @@ from boardcluster.analysis.efficiency import (
 from boardcluster.catalog.peak import peak_of
 from boardcluster.catalog.prices import price_list
 from boardcluster.errors import BoardclusterError
-from boardcluster.records import ClusterSpec, EnergyMethod, Engine, ProbeRun
+from boardcluster.records import ClusterSpec, EnergyMethod, Engine, NodeSpec, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.parts import Part, named, present
 from boardcluster.report.plots import energy
@@ -63,7 +63,7 @@ class Declared:
         if self.cluster is None or cell.engine is not Engine.MPI:
             return None
         try:
-            return peak_of(self.cluster, cell.fingerprints[0], workers=cell.workers)
+            return peak_of(_workers(self.cluster, cell), cell.fingerprints[0])
         except BoardclusterError:
             return None
 
@@ -71,9 +71,14 @@ class Declared:
         """What the workers of a cell were measured to multiply; None where it is not known."""
         if self.cluster is None or cell.engine is not Engine.MPI:
             return None
-        workers = [node.name for node in self.cluster.workers[: cell.workers]]
+        workers = [node.name for node in _workers(self.cluster, cell)]
         parameters = cell.trial.parameters
         return dgemm_peak(workers, cell.fingerprints[0], self.probes, parameters=parameters)
+
+
+def _workers(cluster: ClusterSpec, cell: Cell) -> tuple[NodeSpec, ...]:
+    """Return the workers that took part in the runs of a cell."""
+    return cluster.workers_beside(cell.trial.master)[: cell.workers]
 
 
 def prices_table(prices: PriceList | None, *, emulated: bool) -> ReportTable | None:

@@ -34,7 +34,7 @@ _SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"{\char34}",  # \textquotedbl needs another encoding than LaTeX's own
     "`": r"\textasciigrave{}",
     "[": "{[}",  # at the start of a row LaTeX would take it for the spacing of the one before
     "]": "{]}",

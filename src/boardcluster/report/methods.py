@@ -13,6 +13,7 @@ from boardcluster.analysis.inference import (
     MeasuredRatio,
 )
 from boardcluster.analysis.statistics import CONFIDENCE
+from boardcluster.factors import FACTORS, Acts, hashable
 from boardcluster.records import CampaignKind, Energy, EnergyMethod, Fingerprint, Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.material import Material
@@ -117,9 +118,21 @@ def _design(source: Source, counted: Sequence[Result]) -> Iterator[str]:
     known = [source.campaigns[name] for name in ids if name in source.campaigns]
     seeds = list(dict.fromkeys(str(row.seed) for row in known if row.kind is CampaignKind.RUN))
     yield f"{names} {verb} run on {engines}, in {cells} with {runs}{each}."
-    if seeds:
+    if seeds and len(source.cells) > 1:
         word = "seed" if len(seeds) == 1 else "seeds"
-        yield f"Within each repetition, their order was random ({word} {listed(seeds)})."
+        yield f"{_order(counted)} ({word} {listed(seeds)})."
+
+
+def _order(counted: Sequence[Result]) -> str:
+    """Say what of the order of runs was random: those of other daemons are never between them."""
+    trials = [item.trial for item in counted]
+    rows = [row for row in FACTORS if row.acts is not Acts.JOB]
+    if all(len({hashable(row.level(trial)) for trial in trials}) == 1 for row in rows):
+        return "Within each repetition, their order was random"
+    return (
+        "Configurations that need the same daemons ran together; the order of these groups, and"
+        " that within each repetition of a group, was random"
+    )
 
 
 def _data(source: Source, counted: Sequence[Result]) -> Iterator[str]:

@@ -235,10 +235,8 @@ def percent(value: float | None) -> str:
 
 
 def ratio(value: float) -> str:
-    """A ratio of at least 1; near it, rounding would put one outside of its own interval."""
-    if value >= 9.95:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 1.495 else f"{value:.3g}"
+    """A ratio; with fewer digits, rounding would put one outside of its own interval."""
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def count(number: int, singular: str, plural: str = "") -> str:

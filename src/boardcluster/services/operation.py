@@ -93,6 +93,8 @@ __all__ = [
     "wipe",
 ]
 
+_DECLARED = "declared.toml"
+"""What ``cluster.toml`` held when the cluster came up."""
 _OWN_PROFILE = "running-profile.toml"
 """What a profile of the user's own held when the cluster came up."""
 
@@ -177,8 +179,12 @@ class LiveCluster:
 
 
 def spec_as_run(home: Path) -> ClusterSpec | None:
-    """Return the cluster as it last ran; a report of old results must not need a valid file."""
-    for name in ("running.toml", "cluster.toml"):
+    """Return the cluster as it was declared when it last came up.
+
+    That is the whole of it, also where a campaign had only some of its nodes up. A report of old
+    results must not need a valid ``cluster.toml``, nor take one for theirs that was edited since.
+    """
+    for name in (_DECLARED, "running.toml", "cluster.toml"):  # homes of earlier versions lack it
         try:
             return read_spec(home / name)
         except SpecError:
@@ -332,7 +338,7 @@ def up(
         if spec != declared and variant is not None:
             form, storage = variant_words(declared, variant), storage_name(declared, variant)
             state = replace(state, form=form, storage=storage)
-        _write_running(home, path.read_text() if spec == declared else "", spec)
+        _write_running(home, path.read_text(), spec, is_declared=spec == declared)
         start = partial(
             _start_afresh,
             home,
@@ -365,12 +371,14 @@ def _started(
         return start()
 
 
-def _write_running(home: Path, text: str, spec: ClusterSpec) -> None:
-    """Keep what the cluster is started from: its file's own text, or what a variant makes of it."""
-    with writing(home / "running.toml"):
-        (home / "running.toml").write_text(
-            text or render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
-        )
+def _write_running(home: Path, text: str, spec: ClusterSpec, *, is_declared: bool) -> None:
+    """Keep what is declared, and what the cluster is started from: that, or a variant of it."""
+    running = text
+    if not is_declared:
+        running = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
+    for name, content in ((_DECLARED, text), ("running.toml", running)):
+        with writing(home / name):
+            (home / name).write_text(content)
     if spec.profile.endswith(".toml"):
         shutil.copyfile(spec.profile, home / _OWN_PROFILE)
 
@@ -856,7 +864,7 @@ def forget(home: Path) -> None:
     for name in ("nodes", "conf", "etc"):
         shutil.rmtree(home / name, ignore_errors=True)
     for name in (
-        *("running.toml", _OWN_PROFILE, "anchors.log", "core-watcher.log"),
+        *("running.toml", _DECLARED, _OWN_PROFILE, "anchors.log", "core-watcher.log"),
         *("hosts", "nsswitch.conf"),  # of earlier versions
     ):
         (home / name).unlink(missing_ok=True)

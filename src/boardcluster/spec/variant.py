@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from boardcluster.errors import UsageError
 from boardcluster.factors import settings_words
-from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, Role
 from boardcluster.units import format_count
 
 __all__ = ["ClusterVariant", "apply_variant", "storage_name", "variant_words"]
@@ -38,7 +38,7 @@ def apply_variant(spec: ClusterSpec, variant: ClusterVariant) -> ClusterSpec:
     Raises:
         UsageError: it has too few workers, or no node of its own for the master.
     """
-    available = _available(spec, variant.master)
+    available = spec.workers_beside(variant.master)
     if not 1 <= variant.workers <= len(available):
         raise UsageError(
             f"{format_count(variant.workers, 'worker')} with the master {variant.master}; the "
@@ -82,13 +82,6 @@ def _is_combined(spec: ClusterSpec, master: MasterPlacement) -> bool:
     if master is MasterPlacement.DECLARED:
         return Role.WORKER in spec.master.roles
     return master is MasterPlacement.COMBINED
-
-
-def _available(spec: ClusterSpec, master: MasterPlacement) -> tuple[NodeSpec, ...]:
-    """Return the workers that a placement of the master leaves, in file order."""
-    if _is_combined(spec, master):
-        return spec.workers
-    return tuple(worker for worker in spec.workers if Role.MASTER not in worker.roles)
 
 
 def storage_name(spec: ClusterSpec, variant: ClusterVariant) -> str:

@@ -18,6 +18,8 @@ __all__ = ["PYTHON", "aside_phase", "fault_beside", "read_faults"]
 
 PYTHON = ("python3", "-I", "-S", "-c")
 """What runs a program on a node, which follows as text."""
+_PATIENCE_SECONDS = 2.0
+"""A server that is asked for its count and says nothing for so long is away."""
 
 
 def aside_phase(name: str, program: str, *words: str) -> Phase:
@@ -38,7 +40,12 @@ def fault_beside(
     """
     if spec.fault is PlannedFault.NONE:
         return ()
-    whole = {**asked, "kind": spec.fault.value, "device": "eth0"}
+    whole = {
+        **asked,
+        "kind": spec.fault.value,
+        "device": "eth0",
+        "patience_seconds": _PATIENCE_SECONDS * live.layout.dilation,
+    }
     program = node_program("faulting", package="boardcluster.services.http")
     return ((live.spec.workers[-1].name, (*PYTHON, program, json.dumps(whole))),)
 

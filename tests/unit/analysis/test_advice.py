@@ -177,6 +177,15 @@ def test_idle_nodes_are_not_named_where_the_workers_are_not_known() -> None:
     assert "almost idle" not in row.seen
 
 
+def test_a_master_of_its_own_is_no_worker_of_the_run() -> None:
+    spec = cluster(pi0=[Role.WORKER], pi1=[Role.MASTER, Role.WORKER])  # then pi0, pi2 and pi3 work
+    watched = facts(use("pi1", jobs_cpu_seconds=3.0), use("pi3", jobs_cpu_seconds=2.0))
+    made = spark_run(tasks=8, workers=3, master=MasterPlacement.SEPARATE)
+    row = only(advised(made, rule="idle cores", watched=watched, spec=spec))
+    assert "pi3 (2 s of CPU time" in row.seen
+    assert "pi1" not in row.seen
+
+
 def test_cores_that_are_busy_already_cannot_be_filled() -> None:
     row = only(advised(spark_run(tasks=8), rule="idle cores", watched=facts(), spec=cluster()))
     assert row.gain == pytest.approx(100 / (20 + 80 * 0.5))  # half of their CPU time was used
@@ -228,6 +237,7 @@ def test_narrow_executors_of_a_fixed_profile() -> None:
         ("dfsio", Engine.MAPREDUCE, "--set files=16"),
         ("wordcount", Engine.MAPREDUCE, 'size = "8 GB"'),
         ("terasort", Engine.MAPREDUCE, 'size = "8 GB"'),
+        ("pi", Engine.MAPREDUCE, "--set maps=16, and `samples` smaller by 2 / 16"),
         ("submit", Engine.MAPREDUCE, "repartition"),
     ],
 )
@@ -779,6 +789,7 @@ def test_ports_of_emulated_boards() -> None:
     made = run(setup=replace(TWIN, limits=lines), measured={"dilation": 2.0})
     row = only(advised(made, rule="link", diagnosed=bound))
     assert row.title == "Try boards with faster ports"
+    assert "(pi2 waited for network, in the time of this machine)" in row.seen
     assert "with links of 100 Mbit/s" in row.seen  # as on the board
     assert "another `board`" in row.setting
     declared = replace(TWIN, limits=lines, link_bits_per_second=10**8)

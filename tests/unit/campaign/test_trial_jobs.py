@@ -16,6 +16,7 @@ from boardcluster.records import (
     ClusterSpec,
     Engine,
     MasterPlacement,
+    PlannedFault,
     Role,
     Trial,
     Variant,
@@ -304,6 +305,12 @@ def test_mpi_jobs_of_a_mix_do_not_run_at_once(
 
     assert "concurrency = 1" in caught.value.hint
     assert len(jobs_of(mix, *cluster)) == 2
+
+
+def test_a_fault_is_for_one_job(workloads: Workloads, cluster: tuple[ClusterSpec, Profile]) -> None:
+    with pytest.raises(UsageError, match=r"sort\+grep: a fault needs a run of one job"):
+        jobs_of(trial_of("sort+grep", fault=PlannedFault.KILL), *cluster)
+    assert not workloads["sort"].checked
 
 
 def test_settings_of_jobs_are_set_per_submission_and_those_of_daemons_in_the_form(

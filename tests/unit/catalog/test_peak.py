@@ -28,7 +28,7 @@ def cluster(*boards: str, workers: int = 4) -> ClusterSpec:
 
 
 def test_the_2016_papers_peak_of_additions() -> None:
-    peak = peak_of(cluster("rpi-b-800mhz", workers=8), make_fingerprint(), workers=8)
+    peak = peak_of(cluster("rpi-b-800mhz", workers=8).workers[:8], make_fingerprint())
     table = find_table("baun-2016-prose", index=read_index())
     cell = find_cell(table, {"what": "peak of eight nodes, additions"}, "performance")
     assert peak.gflops == pytest.approx(float(cell.value))
@@ -38,8 +38,8 @@ def test_the_2016_papers_peak_of_additions() -> None:
 
 def test_only_workers_that_took_part_count_and_each_with_its_own_board() -> None:
     spec = cluster("rpi-4b-4gb-1500mhz", "rpi-4b-4gb-1500mhz", "rpi-5b-8gb-2400mhz")
-    assert peak_of(spec, make_fingerprint(), workers=1).gflops == pytest.approx(1.5 * 4 * 4)
-    assert peak_of(spec, make_fingerprint(), workers=3).gflops == pytest.approx(
+    assert peak_of(spec.workers[:1], make_fingerprint()).gflops == pytest.approx(1.5 * 4 * 4)
+    assert peak_of(spec.workers[:3], make_fingerprint()).gflops == pytest.approx(
         24 + 2 * 2.4 * 4 * 8
     )
 
@@ -49,32 +49,32 @@ def test_boards_are_read_off_the_fingerprint() -> None:
         f"n{place}: Raspberry Pi 5 Model B Rev 1.0, 4 x Cortex-A76 at 2.40 GHz, 7.87 GiB"
         for place in range(5)
     )
-    peak = peak_of(cluster(), make_fingerprint(hardware=lines), workers=4)
+    peak = peak_of(cluster().workers[:4], make_fingerprint(hardware=lines))
     assert peak.gflops == pytest.approx(4 * 2.4 * 4 * 8)
 
 
 def test_what_is_not_known_says_so() -> None:
     other = ("n1: A board, 4 x Cortex-A53 at 1.20 GHz, 1 GiB",)
-    peak = peak_of(cluster(), make_fingerprint(hardware=other), workers=1)
+    peak = peak_of(cluster().workers[:1], make_fingerprint(hardware=other))
     assert peak.gflops is None
     assert peak.reason == "the catalog has no operations per cycle of Cortex-A53"
-    peak = peak_of(cluster(), make_fingerprint(), workers=1)
+    peak = peak_of(cluster().workers[:1], make_fingerprint())
     assert peak.reason == "processor and clock of n1 are not known"
-    assert "Core i5" in peak_of(cluster("desktop-i5-8400"), make_fingerprint(), workers=1).reason
-    assert peak_of(cluster(), make_fingerprint(), workers=0).reason == "no worker took part"
+    assert "Core i5" in peak_of(cluster("desktop-i5-8400").workers[:1], make_fingerprint()).reason
+    assert peak_of(cluster().workers[:0], make_fingerprint()).reason == "no worker took part"
 
 
 def test_cores_of_several_kinds_are_not_all_taken_for_the_fastest(tmp_path: Path) -> None:
     cores = "8 x Cortex-A55 + Cortex-A76 at 2.40 GHz"
     reason = "the catalog has no operations per cycle of "
     measured = make_fingerprint(hardware=(f"n1: Orange Pi 5, {cores}, 8 GiB",))
-    peak = peak_of(cluster(), measured, workers=1)
+    peak = peak_of(cluster().workers[:1], measured)
     assert (peak.gflops, peak.reason) == (None, f"{reason}Cortex-A55 + Cortex-A76")
 
     text = entry_path("boards", "rpi-5b-8gb-2400mhz").read_text()
     own = tmp_path / "own.toml"
     own.write_text(re.sub(r"(?m)^hardware = .*$", f'hardware = "{cores}"', text))
-    peak = peak_of(cluster(str(own)), make_fingerprint(), workers=1)
+    peak = peak_of(cluster(str(own)).workers[:1], make_fingerprint())
     assert (peak.gflops, peak.reason) == (None, f"{reason}{cores}")
 
 

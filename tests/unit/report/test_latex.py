@@ -45,6 +45,10 @@ def test_each_special_character_is_escaped(character: str) -> None:
     assert text.endswith("b")
 
 
+def test_a_quotation_mark_needs_no_other_encoding_than_latex_has_by_itself() -> None:
+    assert escape('"') == r"{\char34}"
+
+
 def test_braces_balance_whatever_the_text() -> None:
     text = re.sub(r"\\[{}]", "", escape(NASTY))
     assert text.count("{") == text.count("}")

@@ -338,6 +338,17 @@ def test_methods_are_of_the_runs_that_count(
     assert "#" not in escape(methods).replace(r"\#", "")
 
 
+def test_methods_claim_no_order_that_was_not_random(make: Make, campaign: Campaign) -> None:
+    few = _runs(make, (SPARK, (20.0, 21.0), {}), (SPARK, (11.0, 12.0), {"workers": 2}))
+    methods = block(build_report(few, [campaign], cluster=None), "methods")
+    assert (
+        "Configurations that need the same daemons ran together; the order of these groups, and"
+        " that within each repetition of a group, was random (seed 4711)."
+    ) in methods
+    alone = block(build_report(few[::2], [campaign], cluster=None), "methods")
+    assert "random" not in alone
+
+
 def test_methods_name_no_input_of_runs_that_do_not_count(make: Make, campaign: Campaign) -> None:
     other = replace(campaign, id="20260802-b", dataset="other-1GB")
     runs = _runs(make, (SPARK, (20.0, 21.0, 22.0), {}))

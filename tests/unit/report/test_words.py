@@ -29,7 +29,15 @@ def test_an_interval_never_begins_below_zero() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1.004, "1"), (1.04, "1.04"), (1.058, "1.06"), (1.49, "1.49"), (1.614, "1.6"), (12.4, "12")],
+    [
+        (1.004, "1"),
+        (1.04, "1.04"),
+        (1.058, "1.06"),
+        (1.49, "1.49"),
+        (2.449, "2.45"),
+        (12.4, "12.4"),
+        (143.2, "143"),
+    ],
 )
 def test_ratios_have_the_digits_that_matter(value: float, text: str) -> None:
     assert words.ratio(value) == text

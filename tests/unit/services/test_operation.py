@@ -37,7 +37,7 @@ from boardcluster.services.declaration import read_spec
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
-from boardcluster.services.operation import LiveCluster
+from boardcluster.services.operation import LiveCluster, spec_as_run
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.spec.template import render_cluster
@@ -203,6 +203,11 @@ def test_up_in_a_form_runs_and_records_it(machine: Machine) -> None:
     assert load_state(machine.home) == live.state
     assert read_spec(machine.home / "running.toml") == live.spec
     assert (machine.home / "cluster.toml").read_text() == declared  # the user's own stays
+    # A report is on what was declared then, all nodes of it, and not on what is edited later.
+    (machine.home / "cluster.toml").write_text(declared + "[nonsense]\n")
+    assert spec_as_run(machine.home) == machine.spec
+    (machine.home / "declared.toml").unlink()  # as in homes of earlier versions
+    assert spec_as_run(machine.home) == live.spec
 
 
 def test_up_in_the_declared_form_is_no_form_of_a_campaign(machine: Machine) -> None:

@@ -40,8 +40,8 @@ _LARGER = 4
 _MIB = 1 << 20
 
 _WIDER = f"{DEFAULT_PROFILE}: an executor on each worker, with all its cores"
-_COUNT_OF = {"teragen": "maps", "terasort": "reduces", "dfsio": "files", "pi": "maps"}
-"""By workload, the parameter that says how many tasks there are."""
+_COUNT_OF = {"teragen": "maps", "terasort": "reduces", "dfsio": "files"}
+"""By workload, the parameter that says into how many tasks the same work is divided."""
 
 
 def container_mib(run: RunView, kind: str) -> float | None:
@@ -235,6 +235,9 @@ def _more_tasks(group: Group, count: float) -> tuple[str, bool]:
     name = _COUNT_OF.get(trial.workload)
     if name is not None and (trial.workload != "terasort" or trial.engine is Engine.SPARK):
         return parameter(trial.workload, name, cores), True
+    if trial.workload == "pi":
+        fewer = f"`samples` smaller by {max(1.0, count):g} / {cores}, so that the work is the same"
+        return f"{parameter('pi', 'maps', cores)}, and {fewer}", True
     if trial.workload == "submit" or not trial.size_bytes:
         return "more partitions in the program: `repartition`, or smaller splits", True
     larger = matrix_key(_size(int(trial.size_bytes * cores / max(1.0, count))))

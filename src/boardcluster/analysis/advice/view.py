@@ -81,7 +81,10 @@ class RunView:
         if self.whole is None or self.first is None:
             return ""
         what = {Bound.CPU: "the CPU", Bound.NETWORK: "the network"}.get(self.first, self.first)
-        shown = f" ({self.whole.evidence[0]})" if self.whole.evidence else ""
+        shown = self.whole.evidence[0] if self.whole.evidence else ""
+        if shown:
+            slowed = self.measurement.dilation != 1.0
+            shown = f" ({shown}{', in the time of this machine' if slowed else ''})"
         return f"{what} bound {100 * self.share(self.first):.0f} % of the run{shown}"
 
     def twice(self, bound: Bound) -> float:
@@ -286,7 +289,8 @@ class View:
         """
         if self.cluster is None:
             return run.nodes if len(run.nodes) == run.trial.workers else ()
-        names = [node.name for node in self.cluster.workers[: run.trial.workers]]
+        there = self.cluster.workers_beside(run.trial.master)
+        names = [node.name for node in there[: run.trial.workers]]
         return tuple(row for row in run.nodes if row.node in names)
 
 

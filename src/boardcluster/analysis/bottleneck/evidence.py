@@ -74,10 +74,14 @@ def _storage_words(node: NodeShares, mean: _Mean) -> str:
     return f"{waited}, reading {format_bytes(read)}/s and writing {format_bytes(written)}/s,"
 
 
+def _cores(number: float) -> str:
+    return f"{number:.0f}" if number >= 9.5 else f"{number:.2g}"
+
+
 def _cpu_words(node: NodeShares, mean: _Mean) -> str:
-    used = f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
+    used = f"used {_cores(mean(node.busy_cores))} of {cores_text(node.capacity_cores)} cores"
     taken = [
-        f"{what} {mean(row):.2g}"
+        f"{what} {_cores(mean(row))}"
         for what, row in (("other programs", node.foreign_cores), ("steal", node.stolen_cores))
         if mean(row) >= _WORTH_A_WORD * node.capacity_cores
     ]

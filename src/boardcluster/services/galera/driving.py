@@ -183,12 +183,15 @@ def _is_made(asked: dict[str, Any], seconds: float) -> bool:
     return seconds >= float(asked["seconds"])
 
 
-def end_after_return(asked: dict[str, Any], first: int) -> None:
-    """Have the clients end when the server is back, and the load has lasted as long as asked."""
+def end_after_return(asked: dict[str, Any], first: int, missing: list[str]) -> None:
+    """Have the clients end when the server is back, and the load has lasted as long as asked.
+
+    What did not happen in time is added to the words in ``missing``.
+    """
     began = time.monotonic()
     try:
         if words := await_return(asked, first):
-            sys.stdout.write(f"{words}: the load ends without it\n")
+            missing.append(words)
         time.sleep(max(0.0, began + asked.get("seconds", 0) - time.monotonic()))
     finally:
         with open(OVER, "w"):
@@ -210,15 +213,20 @@ def main(asked: dict[str, Any]) -> int:
         "LEDGER_PHASE": str(asked["phase"]),
         "LEDGER_WRITES": "yes" if asked["ledger"] else "no",
     }
+    missing: list[str] = []
     if returns := asked.get("returns"):
         env["LEDGER_SHARE"] = str(-(-asked.get("transactions", 0) // asked["threads"]))
         first, _ = seen_by_balancer(returns["folder"], returns["server"])
-        threading.Thread(target=end_after_return, args=(asked, first), daemon=True).start()
+        given = (asked, first, missing)
+        threading.Thread(target=end_after_return, args=given, daemon=True).start()
     began = time.time()
     done = subprocess.run(
         command_of(asked, rate), env=env, stdout=subprocess.PIPE, text=True, check=False
     )
     sys.stdout.write(done.stdout)
+    if missing:
+        sys.stderr.write(f"{missing[0]}\n")
+        return 1
     if done.returncode:
         # What sysbench could not go on with is in what it printed, among much else.
         lines = [line for line in done.stdout.splitlines() if "FATAL" in line]

@@ -41,9 +41,15 @@ def balancer(folder: str) -> dict[str, dict[str, object]]:
 
 
 def server(url: str) -> int:
-    """Return how many requests an nginx has had, this one included (stub_status, third number)."""
-    with DIRECT.open(url, timeout=TIMEOUT_SECONDS) as answer:
-        return int(answer.read().decode().splitlines()[2].split()[2])
+    """Return how many requests an nginx has had, this one included (stub_status, third number).
+
+    One that does not answer, as it is still away after a fault, has -1.
+    """
+    try:
+        with DIRECT.open(url, timeout=TIMEOUT_SECONDS) as answer:
+            return int(answer.read().decode().splitlines()[2].split()[2])
+    except OSError:
+        return -1
 
 
 if __name__ == "__main__":

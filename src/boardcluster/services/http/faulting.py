@@ -35,13 +35,13 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Asks the server itself: a proxy that the environment names may not reach the nodes."""
 
 
-def requests_of(url: str, pattern: str) -> int:
-    """Return how many requests the server has had, or -1 if it does not answer.
+def requests_of(url: str, pattern: str, patience_seconds: float) -> int:
+    """Return how many requests the server has had, or -1 if it does not answer in that time.
 
     The pattern finds that number in its answer.
     """
     try:
-        with DIRECT.open(url, timeout=2) as answer:
+        with DIRECT.open(url, timeout=patience_seconds) as answer:
             found = re.search(pattern, answer.read().decode())
             return int(found[1]) if found else -1
     except (OSError, ValueError):
@@ -114,10 +114,11 @@ def main(asked: dict[str, Any]) -> None:
         os.unlink(asked["record"])
     polls = 0
     # A server that does not answer yet, as after an earlier fault, has had none of the load.
-    while (first := requests_of(asked["status"], asked["pattern"])) < 0:
+    look = asked["status"], asked["pattern"], asked["patience_seconds"]
+    while (first := requests_of(*look)) < 0:
         time.sleep(POLL_SECONDS)
     while True:
-        seen = requests_of(asked["status"], asked["pattern"])
+        seen = requests_of(*look)
         polls += 1
         if seen - first - polls >= asked["after"]:
             break
@@ -126,7 +127,7 @@ def main(asked: dict[str, Any]) -> None:
     times = {"down_unix": time.time()}
     if asked["kind"] == "kill":
         kill(asked["pid_file"])
-        # Told to end here, we start nothing: the farm ends, too, and the next needs the port.
+        # Told to end here, the load was over, and the run is refused: we start nothing.
         time.sleep(asked["down_seconds"])
         start(argv, asked["log"])
     else:
@@ -139,8 +140,9 @@ def main(asked: dict[str, Any]) -> None:
 def await_answers(asked: dict[str, Any]) -> float:
     """Wait until the server answers, and goes on to; return since when, by this node's clock."""
     since = 0.0
+    look = asked["status"], asked["pattern"], asked["patience_seconds"]
     while not since or time.time() - since < asked["steady_seconds"]:
-        answers = requests_of(asked["status"], asked["pattern"]) >= 0
+        answers = requests_of(*look) >= 0
         since = (since or time.time()) if answers else 0.0
         time.sleep(POLL_SECONDS)
     return since

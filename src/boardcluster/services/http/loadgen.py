@@ -50,6 +50,7 @@ def have_loadgen(
     place = cache.absolute() / "loadgen" / f"{machine}-{recipe}"
     with writing(place.parent):
         place.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.chmod(0o755)  # whatever the umask: jobs of emulated nodes have another user
     with hold_lock(place.with_name(f".{place.name}.lock"), purpose="building the load generator"):
         if not place.is_file() or not place.stat().st_size:  # a power cut may leave it empty
             here = LocalRemote("this machine")

@@ -160,6 +160,7 @@ def have_linpack(
     place = cache.absolute() / "linpack" / key
     with writing(place.parent):
         place.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.chmod(0o755)  # whatever the umask: jobs of emulated nodes have another user
     # Several nodes of a kind may ask at once: one builds and measures, the others then read.
     with hold_lock(place.with_name(f".{key}.lock"), purpose="building HPL"):
         facts = _facts(place)

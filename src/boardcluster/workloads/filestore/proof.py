@@ -105,6 +105,11 @@ def prove(run: StoreRun) -> Proof:
     blocks = {name: read_fio(text, phase=name) for name, text in run.blocks.items()}
     _check_work(run, blocks)
     trees = {name: _read_tree(text, name, run.files) for name, text in run.trees.items()}
+    if run.fault is not PlannedFault.NONE and not run.fault_text:  # before what that led to
+        raise VerificationError(
+            "the run was over before the fault had come and gone",
+            hint="set a larger size, more filestore.files or a smaller filestore.down_seconds",
+        )
     end = read_heal(run.healed, what="what was seen of healing")
     if not end.healed:
         raise VerificationError(
@@ -251,11 +256,6 @@ def _tree_figures(trees: Mapping[str, TreeResult]) -> dict[str, float]:
 
 def _fault_figures(run: StoreRun, trees: Mapping[str, TreeResult]) -> dict[str, float]:
     """Return what the fault cost; each difference is of two readings of one clock."""
-    if not run.fault_text:
-        raise VerificationError(
-            "the run was over before the fault had come and gone",
-            hint="set a larger size, more filestore.files or a smaller filestore.down_seconds",
-        )
     times = read_heal(run.fault_text, what="when the fault came and went")
     if times.down_unix is None or times.up_unix is None or not times.healed:
         raise VerificationError(f"the fault was not healed: {times.seen}", hint=_HINT)

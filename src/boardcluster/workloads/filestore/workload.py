@@ -340,12 +340,15 @@ class _StoreCommands:
         self, *, kind: str, record: str, command: tuple[str, ...] = ()
     ) -> tuple[str, ...]:
         layout, dilation = self._layout, self._layout.dilation
+        down_seconds = int(self._spec.parameters["down_seconds"])
+        # One that was taken away comes back only then, maybe after the load.
+        away_seconds = 0 if self._spec.fault is PlannedFault.NONE else down_seconds
         gluster = ("/usr/sbin/gluster", "--mode=script", "volume", "heal", VOLUME)
         asked = {
             "kind": kind,
             "folders": self._folders(self.last),
             "after_bytes": _AFTER_BYTES,
-            "down_seconds": int(self._spec.parameters["down_seconds"]) * dilation,
+            "down_seconds": down_seconds * dilation,
             "command": command,
             "log": printed_log(layout, self.last, "server"),
             "variable": SERVER_VARIABLE,
@@ -353,7 +356,7 @@ class _StoreCommands:
             "look": in_daemon(layout, self.last, *gluster, "info", "summary", "--xml"),
             "heal": in_daemon(layout, self.last, *gluster),
             "limit_seconds": _HEAL_SECONDS * dilation,
-            "connect_seconds": _CONNECT_SECONDS * dilation,
+            "connect_seconds": (_CONNECT_SECONDS + away_seconds) * dilation,
             "record": record,
         }
         program = node_program("faulting", package=_ENGINE)

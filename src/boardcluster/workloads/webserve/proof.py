@@ -91,7 +91,15 @@ def prove(run: FarmRun) -> Proof:
             which and where.
         MeasuringLimitError: the client may have held the farm back.
     """
-    check_faults(run.fault_texts)  # before all that a fault that failed has led to
+    # Before all that a fault has led to which failed, or had not gone when the load was over.
+    check_faults(run.fault_texts)
+    for name, text in run.fault_texts.items():
+        if not text:
+            raise VerificationError(
+                f"{name}: it was over before the fault had come and gone",
+                hint="set a larger webserve.requests and webserve.seconds, or a smaller "
+                "webserve.down_seconds",
+            )
     results = {name: read_result(text, phase=name) for name, text in run.results.items()}
     for name, result in results.items():
         _check_bodies(run, name, result)
@@ -188,6 +196,11 @@ def _check_counts(
     for number, name in enumerate(run.workers):
         if run.fault is not PlannedFault.NONE and name == run.workers[-1]:
             continue  # its counter began again, or it answered what never arrived
+        if before.served[name] < 0 or after.served[name] < 0:
+            raise VerificationError(
+                f"the server on {name} did not answer when it was asked what it had counted",
+                hint="see its log under the cluster's folder, nodes/*/logs/http-*.log",
+            )
         # The second count has counted itself.
         served = after.served[name] - before.served[name] - 1
         if served != passed[name] + direct[number]:
@@ -250,12 +263,6 @@ def _check_noticed(run: FarmRun, before: FarmCounts, after: FarmCounts) -> None:
 def _fault_figures(run: FarmRun, results: Mapping[str, LoadResult]) -> dict[str, float]:
     figures: dict[str, float] = {}
     for name, text in run.fault_texts.items():
-        if not text:
-            raise VerificationError(
-                f"{name}: it was over before the fault had come and gone",
-                hint="set a larger webserve.requests and webserve.seconds, or a smaller "
-                "webserve.down_seconds",
-            )
         times, result = read_fault(text, ahead_seconds=run.fault_ahead_seconds), results[name]
         late = times.down_unix - result.began_unix
         if not -_SKEW_SECONDS <= late <= result.seconds + _SKEW_SECONDS:

@@ -300,6 +300,20 @@ def test_a_load_does_not_wait_for_ever(
     assert words == f"the balancer has not {what} worker3, also not 5 s after the load"
 
 
+def test_a_server_that_does_not_come_back_is_the_reason_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not what the next phases say of a server that they do not reach."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(driving, "seen_by_balancer", lambda *_: (4, False))
+    monkeypatch.setattr(driving, "await_return", lambda *_: "the balancer has not taken it back")
+    wait = "import os, time\nwhile not os.path.exists('over'): time.sleep(0.01)"
+    monkeypatch.setattr(driving, "command_of", lambda *_: [sys.executable, "-c", wait])
+
+    assert driving.main(ASKED | {"returns": RETURNS, "threads": 1}) == 1
+    assert capsys.readouterr().err == "the balancer has not taken it back\n"
+
+
 def test_with_a_fault_it_is_not_sysbench_that_ends_the_load() -> None:
     command = driving.command_of(ASKED | {"returns": RETURNS}, 0.0)
 

@@ -1,5 +1,6 @@
 """What a server has counted, asked for straight."""
 
+import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -49,4 +50,10 @@ def test_a_server_is_asked_past_the_proxy_of_the_environment(
     monkeypatch.setattr(urllib.request, "_opener", None)  # it keeps the proxies of its first use
 
     assert counting.server(status) == 42
-    assert faulting.requests_of(status, r"\d+ \d+ (\d+)") == 42
+    assert faulting.requests_of(status, r"\d+ \d+ (\d+)", 2) == 42
+
+
+def test_a_server_that_is_away_keeps_nobody_from_counting() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    assert counting.server(f"http://127.0.0.1:{port}/status") == -1

@@ -37,6 +37,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], di
             "steady_seconds": 0,
             "status": "",
             "pattern": "",
+            "patience_seconds": 2,
             "pid_file": "nginx.pid",
             "command": str(command),
             "log": "log",
@@ -116,7 +117,7 @@ def test_a_server_that_answers_and_is_away_again_is_not_back(
     monkeypatch.setattr(faulting, "requests_of", lambda *_: answers.pop(0))
     monkeypatch.setattr(time, "sleep", lambda _: None)
     monkeypatch.setattr(time, "time", lambda: float(next(clock)))
-    asked = {"status": "", "pattern": "", "steady_seconds": 5.0}
+    asked = {"status": "", "pattern": "", "patience_seconds": 2, "steady_seconds": 5.0}
 
     since = faulting.await_answers(asked)
 

@@ -206,11 +206,13 @@ def test_without_systemd_the_firewall_is_loaded_with_a_remark(board: Board) -> N
 def test_what_is_no_longer_wanted_goes_but_not_what_is_only_no_longer_missing(
     booted: Board,
 ) -> None:
-    booted.words("apply", wanted())
+    drop_in = "/etc/systemd/system/nftables.service.d/boardcluster.conf"
+    booted.words("apply", [*wanted(), File(path=drop_in, content="[Service]\n")])
     guards = (Firewall, File, Service)
     less = [row for row in wanted() if not isinstance(row, (*guards, Word, Packages))]
     time = wanted()[-1]
     assert booted.words("apply", [*less, time]) == [
+        f"removes {drop_in}",
         f"restores the former state of {GUARD}",
         f"removes /etc/systemd/system/{GUARD}",
         "removes the firewall",

@@ -179,6 +179,10 @@ def test_what_is_wrong_on_one_brick_is_named(
         ({"blocks": {}}, "fio reports nothing where 8388608 bytes"),
         ({"trees": {name: tree(files=2) for name in TREE_PASSES}}, "2 files and 2 times where 3"),
         ({**FAULT, "fault_text": ""}, "over before the fault had come and gone"),
+        (  # before what that led to
+            {**FAULT, "fault_text": "", "healed": json.dumps({**HEALED, "healed": False})},
+            "over before the fault had come and gone",
+        ),
         (
             {**FAULT, "watched": json.dumps({"bricks": 2, "changes": [[1, 2]]})},
             "the client never lost",

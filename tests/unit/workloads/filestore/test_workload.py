@@ -110,6 +110,10 @@ def test_nodes_that_are_slower_get_so_much_more_time(
     asked = json.loads(make_phases(case(down_seconds="5"), dilation=3.0)["healed"].command[-1])
 
     assert (asked["kind"], asked["down_seconds"], asked["limit_seconds"]) == ("none", 15, 1800)
+    assert asked["connect_seconds"] == 180
+    away = case(PlannedFault.KILL, down_seconds="5")  # it is back only after these five, maybe
+    asked = json.loads(make_phases(away, dilation=3.0)["healed"].command[-1])
+    assert asked["connect_seconds"] == 195
 
 
 @pytest.mark.parametrize(("replication", "workers"), [(1, 1), (1, 4), (3, 2)])

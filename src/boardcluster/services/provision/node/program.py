@@ -57,6 +57,14 @@ def _kind_of(node: Node, manifest: Manifest, resource: dict[str, Any]) -> Resour
     return KINDS[resource["kind"]](node, manifest, resource)
 
 
+_OURS = (
+    f"file:{SYSTEMD_UNITS}boardcluster-",
+    f"file:{SYSTEMD_UNITS}nftables.service.d/boardcluster",
+    "service:boardcluster-",
+)
+"""Beginnings of the keys of what no other program installs."""
+
+
 def _unwanted(node: Node, manifest: Manifest, wanted: list[ResourceKind]) -> list[ResourceKind]:
     """Return what was installed but is not asked for any more, latest first.
 
@@ -67,7 +75,7 @@ def _unwanted(node: Node, manifest: Manifest, wanted: list[ResourceKind]) -> lis
     found = []
     for entry in reversed(manifest.entries):
         key = entry["key"]
-        ours = key.startswith((f"file:{SYSTEMD_UNITS}boardcluster-", "service:boardcluster-"))
+        ours = key.startswith(_OURS)
         if key not in keys and (ours or key.startswith("firewall:")):
             found.append(_kind_of(node, manifest, entry["resource"]))
     return found
