@@ -67,6 +67,8 @@ _OOM = re.compile(
     r"beyond the '(PHYSICAL|VIRTUAL)' memory limit"
     r"|(?i:exit ?(?:code|status):? (?:is )?137\b)"
 )
+_STOCK_TEMPORARY = ("grep-temp-", "QuasiMonteCarlo_")
+"""What Hadoop's own grep and pi make beside their output, and leave there if they are ended."""
 OUTPUT_FOLDER = "/boardcluster/output"
 """Folder in HDFS of the outputs of attempts, each of which deletes its own."""
 
@@ -234,6 +236,10 @@ def clear_leftovers(live: LiveCluster) -> None:
         for entry in hdfs.list(INPUT_FOLDER):
             if entry.name.endswith(".partial"):
                 hdfs.delete(f"{INPUT_FOLDER}/{entry.name}")
+        home = f"/user/{live.layout.user}"
+        for entry in hdfs.list(home):
+            if entry.name.startswith(_STOCK_TEMPORARY):
+                hdfs.delete(f"{home}/{entry.name}")
 
     nodes = {node.name: node for node in live.spec.nodes}
 

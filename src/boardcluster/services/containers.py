@@ -22,7 +22,7 @@ from boardcluster.services.fitting import container_mib, spark_containers_mib
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile
 from boardcluster.services.settings import all_properties
-from boardcluster.services.sizing import reserved_mib
+from boardcluster.services.sizing import available_mib, reserved_mib
 
 if TYPE_CHECKING:
     from boardcluster.plan.offers import BoardOffer
@@ -51,7 +51,7 @@ def profile_needs(spec: ClusterSpec, engine: Engine) -> ProfileNeeds:
         UsageError: there is no such profile.
         SpecError: one's own profile is missing or wrong.
     """
-    worker = min(spec.workers, key=lambda node: node.memory_bytes)
+    worker = min(spec.workers, key=lambda node: available_mib(node)[0])
     system_mib, daemons_mib = reserved_mib(worker)
     empty = ContainerMemory(
         node_mib=worker.memory_bytes // _MIB,
@@ -208,7 +208,7 @@ def _with_workers(declared: ClusterSpec, workers: int) -> ClusterSpec:
         for node in declared.nodes
         if node not in kept and node.roles != {Role.WORKER}
     ]
-    smallest = min(declared.workers, key=lambda node: node.memory_bytes)
+    smallest = min(declared.workers, key=lambda node: available_mib(node)[0])
     more = [
         replace(smallest, name=f"{smallest.name}-{number}", roles=frozenset({Role.WORKER}))
         for number in range(1, workers - len(kept) + 1)

@@ -59,6 +59,7 @@ _NOT_LISTED = {
 file and default."""
 
 _SPARK_PREFIXES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.")
+_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_.]*")
 _SPARK_HADOOP = "spark.hadoop."
 """What follows is a property of Hadoop, for Spark's jobs."""
 
@@ -193,6 +194,13 @@ def check_setting(key: str, value: Any, *, in_profile: bool = False) -> str:
     """
     if reason := refusal_of(key):
         raise refusal(f'"{key}" cannot be set: {reason}', allowed="leave it out")
+    prefix = next((each for each in _SPARK_PREFIXES if key.startswith(each)), "")
+    if prefix and not _VARIABLE.fullmatch(key.removeprefix(prefix)):
+        # A space or a line end would begin a value, or another property, in Spark's file.
+        raise refusal(
+            f"{shown(key)} names no environment variable after {shown(prefix)}",
+            allowed="letters, digits, _ and ., which begin with a letter or _",
+        )
     words = str(value).split()
     named = key.startswith(_SPARK_PREFIXES) and names_secret(key)
     if named or redact(words) != tuple(words):

@@ -24,7 +24,7 @@ _TOLD_BYTES = 64 << 20
 
 
 def committed_parts(context: Context, folder: str) -> list[HdfsEntry]:
-    """Return a job's part files, in the order of their names.
+    """Return a job's part files, in the order of their numbers.
 
     Raises:
         VerificationError: the job did not commit its output.
@@ -36,7 +36,8 @@ def committed_parts(context: Context, folder: str) -> list[HdfsEntry]:
             hint="look at the job's log",
         )
     parts = (entry for entry in files if entry.name.startswith("part-"))
-    return sorted(parts, key=lambda entry: entry.name)
+    # From 100,000 on, their numbers have more digits.
+    return sorted(parts, key=lambda entry: (len(entry.name), entry.name))
 
 
 def fetch_parts(context: Context, folder: str) -> list[Path]:

@@ -898,13 +898,15 @@ def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: A
 
     # The first is of TeraGen, the second of WebHDFS.
     halves = ["tera-1000-r2-crc32c-b128m.partial", "0ab1-r2-crc32c-b16m.partial.partial"]
-    world.inputs = ["tera-1000-r2-crc32c-b16m", *halves]
+    stock = ["grep-temp-1234", "QuasiMonteCarlo_1_2"]  # this world lists the same in each folder
+    world.inputs = ["tera-1000-r2-crc32c-b16m", *halves, *stock]
 
     clear_leftovers(live)
 
     assert list(node.files) == ["/nodes/worker1/tmp/other"]
     unfinished = [f"/boardcluster/input/{name}" for name in halves]
-    assert world.deleted == ["/boardcluster/output", *unfinished]
+    of_user = [f"/user/{live.layout.user}/{name}" for name in stock]
+    assert world.deleted == ["/boardcluster/output", *unfinished, *of_user]
     removed = {(row[1], row[2]) for row in world.happened if row[0] == "rm"}
     assert removed == {(name, f"/nodes/{name}/scratch") for name in live.remotes}
 

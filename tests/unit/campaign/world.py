@@ -417,7 +417,7 @@ class World:
                 return {"status": 403, "body": words, "location": None}
             return ok({"boolean": True})
         if operation == "LISTSTATUS":
-            assert path == "/boardcluster/input"
+            assert path == "/boardcluster/input" or path.startswith("/user/")
             row = {"type": "DIRECTORY", "length": 0}
             rows = [{"pathSuffix": name, **row} for name in self.inputs]
             return ok({"FileStatuses": {"FileStatus": rows}})

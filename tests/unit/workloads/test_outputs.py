@@ -49,6 +49,13 @@ def test_many_parts_stay_in_order(world: TextWorld) -> None:
     assert contents == [str(number).encode() for number in range(40)]
 
 
+def test_numbers_of_six_digits_come_after_those_of_five(world: TextWorld) -> None:
+    for number in (99_999, 100_000):
+        world.hdfs.stored[f"{OUTPUT}/part-r-{number:05}"] = b""
+    names = [part.name for part in committed_parts(world.context, OUTPUT)]
+    assert names[-2:] == ["part-r-99999", "part-r-100000"]
+
+
 def test_an_output_that_was_not_committed_is_not_looked_at(world: TextWorld) -> None:
     del world.hdfs.stored[f"{OUTPUT}/_SUCCESS"]
 

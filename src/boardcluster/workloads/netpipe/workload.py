@@ -14,8 +14,14 @@ from boardcluster.records import Engine, Verification
 from boardcluster.services.beside import check_ports
 from boardcluster.services.layout import Layout
 from boardcluster.services.mpi import mpirun_command
-from boardcluster.services.netpipe import NETPIPE_PORT, Curve, check_integrity, parse_curve
-from boardcluster.units import parse_size
+from boardcluster.services.netpipe import (
+    NETPIPE_PORT,
+    Curve,
+    check_integrity,
+    parse_curve,
+    sizes_up_to,
+)
+from boardcluster.units import format_bytes, format_count, parse_size
 from boardcluster.workloads.base import (
     Context,
     InputKind,
@@ -39,8 +45,9 @@ _MOST_BYTES = 1 << 28
 _OUTPUT = "np.out"
 _CHECK = " check"
 _METHOD = (
-    "NetPIPE's integrity check compared every byte received, at every size, between each pair of "
-    "workers; in the measured run no size is missing, and every rate follows from its size and time"
+    "NetPIPE's integrity check compared every byte received, between each pair of workers and at "
+    "every size until NetPIPE ended; in the measured run no size until then is missing, and every "
+    "rate follows from its size and time"
 )
 _TRANSMIT = """\
 import subprocess, sys, time
@@ -153,7 +160,25 @@ class _NetPipe(Workload):
             actual_sha256=digest,
             records=sum(len(curve.points) for curve in curves.values()),
         )
-        return Proof(verification=verification, figures=_figures(curves))
+        return Proof(
+            verification=verification,
+            figures=_figures(curves),
+            remarks=_early(curves, largest),
+        )
+
+
+def _early(curves: Mapping[str, Curve], largest_bytes: int) -> tuple[str, ...]:
+    """Say that NetPIPE ended before the largest message, because one took so long."""
+    asked = sizes_up_to(largest_bytes)[-1]
+    ends = {name: curve.points[-1].size_bytes for name, curve in curves.items()}
+    early = [name for name, size_bytes in ends.items() if size_bytes < asked]
+    if not early:
+        return ()
+    least = format_bytes(min(ends[name] for name in early), binary=True)
+    others = f" and {format_count(len(early) - 1, 'other pair')}" if len(early) > 1 else ""
+    sizes = f"{least} or more" if others else least
+    words = f"between {early[0]}{others} the largest had {sizes}"
+    return (f"NetPIPE ended early, as a message took long: {words}, and figures are of these",)
 
 
 def _pairs(layout: Layout) -> list[tuple[str, str]]:

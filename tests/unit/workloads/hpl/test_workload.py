@@ -25,6 +25,7 @@ from boardcluster.workloads.base import (
     StagedInput,
     check_parameters,
 )
+from boardcluster.workloads.hpl import workload as module
 from boardcluster.workloads.hpl.workload import WORKLOAD
 
 OUTPUT = Path(__file__).with_name("hpccoutf.txt")
@@ -236,6 +237,21 @@ def test_a_search_decides_once_and_what_it_found_is_run_and_proved(
     wrong = outcome(tmp_path, OUTPUT.read_text())
     with pytest.raises(VerificationError, match="NB: expected 192, found 128"):
         WORKLOAD.verify(searching, staged, wanted, wrong)
+
+
+def test_a_search_with_a_program_that_is_not_ours_is_for_it_and_its_blas(
+    context: Context, tmp_path: Path
+) -> None:
+    asked, run = answering(tmp_path, {})
+    searching, wanted = replace(context, run_job=run), job(binary="hpcc", ranks_per_node="2").spec
+    wanted = replace(wanted, size_bytes=LARGE)
+    look = ("sh", "-c", module._PROGRAM_AND_BLAS, "hpcc")
+    first = cast("FakeRemote", context.live.remotes["worker1"])
+    for blas in ("blas", "blas", "openblas-serial"):
+        first.tell(*look, stdout=f"0f  /usr/bin/hpcc\n/usr/lib/x/{blas}/libblas.so.3\n")
+    staged = [WORKLOAD.prepare(searching, wanted) for _ in range(3)]
+    assert staged[0] == staged[1] != staged[2]
+    assert len(asked) == 4
 
 
 def test_a_search_that_got_a_wrong_solution_is_an_error(context: Context, tmp_path: Path) -> None:

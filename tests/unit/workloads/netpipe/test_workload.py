@@ -179,6 +179,24 @@ def test_real_results_give_figures_of_each_pair_and_of_all(
         assert 900 < proof.figures[f"{pair}_throughput_megabits_per_second"] < 1100
     assert proof.verification.expected_sha256 == proof.verification.actual_sha256
     assert proof.verification.records == 3 * 44
+    assert not proof.remarks
+
+
+def test_a_pair_on_which_netpipe_ended_early_is_named(
+    make_context: Callable[[int], Context], tmp_path: Path
+) -> None:
+    """One message of over a second is the last; the check may end from 64 KiB on."""
+    made = outcomes(tmp_path, "tcp", ["worker1-worker2"])
+    lines = (HERE / "tcp.out").read_text().splitlines()[:-1]
+    size = int(lines[-1].split()[0])
+    lines[-1] = f"{size} {size * 8 / 2**20 / 1.5:.6f} 1.50000000"
+    (tmp_path / "slow.out").write_text("\n".join(lines))
+    timed = made["tcp worker1-worker2"]
+    made[timed.name] = replace(timed, results={"np.out": tmp_path / "slow.out"})
+
+    [remark] = WORKLOAD.verify(make_context(2), StagedInput(), job(2), made).remarks
+
+    assert "between worker1-worker2 the largest had 3 MiB" in remark
 
 
 def test_mean_least_and_most_are_over_all_pairs(
