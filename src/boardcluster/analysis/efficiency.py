@@ -51,6 +51,7 @@ __all__ = [
     "performance_per_watt",
     "uncertainty_share",
     "watts_of",
+    "widened",
     "yearly_energy_cost",
 ]
 
@@ -516,13 +517,20 @@ def _mixture(energies: Sequence[Energy]) -> str:
 
 
 def _widened(amount: Amount, share: float) -> Amount:
-    """Add to an interval what its meters may be wrong by; more runs do not make that smaller."""
-    if amount.interval is None or not share:
-        return amount
-    if share >= 1:  # no upper limit holds
-        return replace(amount, interval=None)
-    low, high = amount.interval.low / (1 + share), amount.interval.high / (1 - share)
-    return replace(amount, interval=replace(amount.interval, low=low, high=high))
+    return replace(amount, interval=widened(amount.interval, share))
+
+
+def widened(interval: Interval | None, share: float) -> Interval | None:
+    """Add to an interval what its meters may be wrong by; more runs do not make that smaller.
+
+    Returns:
+        The interval; None without one, and where the share is 1 or more, as no upper limit holds.
+    """
+    if interval is None or not share:
+        return interval
+    if share >= 1:
+        return None
+    return replace(interval, low=interval.low / (1 + share), high=interval.high / (1 - share))
 
 
 def _gigabytes_per_price(size_bytes: float, duration_seconds: float, price: float) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from boardcluster.analysis.cells import Cell
-from boardcluster.analysis.efficiency import watts_of
+from boardcluster.analysis.efficiency import uncertainty_share, watts_of, widened
 from boardcluster.analysis.fingerprints import compared, differences_among
 from boardcluster.analysis.inference import (
     ComparisonMethod,
@@ -98,8 +98,18 @@ class ResultPoint:
 
     @property
     def interval(self) -> Interval | None:
-        """95 % interval of the mean by Student's t; None for one run and for published numbers."""
-        return None if self.cell is None else estimate(self.runs).interval
+        """95 % interval of the mean by Student's t; None for one run and for published numbers.
+
+        Of energy and power it is widened by what the meters may be wrong by.
+        """
+        if self.cell is None:
+            return None
+        found = estimate(self.runs).interval
+        if self.quantity not in (ENERGY, POWER):
+            return found
+        measured = (row.measurement for row in self.cell.results)
+        energies = [row.energy for row in measured if row is not None and row.energy]
+        return widened(found, max(map(uncertainty_share, energies), default=0.0))
 
     @property
     def runs(self) -> tuple[RunValue, ...]:

@@ -10,7 +10,7 @@ from tests.builders import make_energy, make_fingerprint
 from tests.unit.cli.test_results import result
 
 from boardcluster.analysis.cells import summarise
-from boardcluster.analysis.inference import compare_values
+from boardcluster.analysis.inference import compare_values, estimate
 from boardcluster.analysis.result_sets import (
     DURATION,
     ENERGY,
@@ -177,6 +177,24 @@ def test_what_every_run_has_is_compared_too() -> None:
     power = next(point for point in cells(100.0).points if point.quantity == POWER)
     assert power.values == tuple(100.0 / seconds for seconds in FAST)
     assert ENERGY not in {point.quantity for point in cells(None).points}
+
+
+def test_intervals_of_energy_and_power_have_what_meters_may_be_wrong_by() -> None:
+    rows = []
+    for place, seconds in enumerate(FAST):
+        row = result(place, seconds)
+        assert row.measurement is not None
+        energy = replace(make_energy(100.0 + place), uncertainty_joules=0.05 * (100.0 + place))
+        rows.append(replace(row, measurement=replace(row.measurement, energy=energy)))
+    points = {point.quantity: point for point in own_result_set("x", "x", summarise(rows)).points}
+    for name in (ENERGY, POWER):
+        plain = estimate(points[name].runs).interval
+        interval = points[name].interval
+        assert plain is not None
+        assert interval is not None
+        assert interval.low == pytest.approx(plain.low / 1.05)
+        assert interval.high == pytest.approx(plain.high / 0.95)
+    assert points[DURATION].interval == estimate(points[DURATION].runs).interval
 
 
 def test_rates_are_adjusted_for_what_makes_them_smaller_and_power_for_nothing() -> None:
