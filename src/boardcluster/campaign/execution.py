@@ -236,7 +236,8 @@ def clear_leftovers(live: LiveCluster) -> None:
         for entry in hdfs.list(INPUT_FOLDER):
             if entry.name.endswith(".partial"):
                 hdfs.delete(f"{INPUT_FOLDER}/{entry.name}")
-        home = f"/user/{live.layout.user}"
+    with contextlib.suppress(BoardclusterError):  # there may be no input, or no such folder
+        hdfs, home = WebHdfs(live.layout, live.master), f"/user/{live.layout.user}"
         for entry in hdfs.list(home):
             if entry.name.startswith(_STOCK_TEMPORARY):
                 hdfs.delete(f"{home}/{entry.name}")

@@ -298,8 +298,12 @@ def _mean(point: ResultPoint) -> str:
     text = shown(point.mean)
     if point.is_published:
         return f"{text} (published)"
-    half = f" ± {shown(point.interval.half_width)}" if point.interval else ""
-    return f"{text}{half}{_method_of(point)}"
+    if point.interval is None:
+        return f"{text}{_method_of(point)}"
+    if point.quantity in {ENERGY, POWER}:  # wider above than below, by what meters may be wrong by
+        low, high = (shown(value) for value in (point.interval.low, point.interval.high))
+        return f"{text} ({low} to {high}){_method_of(point)}"
+    return f"{text} ± {shown(point.interval.half_width)}"
 
 
 def _method_of(point: ResultPoint) -> str:

@@ -99,7 +99,7 @@ def _mix_finding(source: Source, row: FactorEffect) -> CellFinding:
 
 def _said(found: MeasuredRatio, how: str, what: str) -> tuple[str, str, str]:
     """Verdict, certainty and ratio; a difference only where the runs show one."""
-    ratio = words.ratio(found.value)
+    ratio = words.ratio(found.value, found.interval)
     if found.interval is None and found.agrees:
         return f"{ratio} times as {how}", f"One of the {what} {_ONCE}", ratio
     if found.interval is None:

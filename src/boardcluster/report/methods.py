@@ -125,13 +125,17 @@ def _design(source: Source, counted: Sequence[Result]) -> Iterator[str]:
 
 def _order(counted: Sequence[Result]) -> str:
     """Say what of the order of runs was random: those of other daemons are never between them."""
-    trials = [item.trial for item in counted]
+    groups: dict[str, set[object]] = {}
     rows = [row for row in FACTORS if row.acts is not Acts.JOB]
-    if all(len({hashable(row.level(trial)) for trial in trials}) == 1 for row in rows):
+    for trial in (item.trial for item in counted):
+        daemons = tuple(hashable(row.level(trial)) for row in rows)
+        groups.setdefault(trial.campaign_id, set()).add(daemons)
+    within = "Within each campaign, c" if len(groups) > 1 else "C"
+    if all(len(found) == 1 for found in groups.values()):
         return "Within each repetition, their order was random"
     return (
-        "Configurations that need the same daemons ran together; the order of these groups, and"
-        " that within each repetition of a group, was random"
+        f"{within}onfigurations that need the same daemons ran together; the order of these"
+        " groups, and that within each repetition of a group, was random"
     )
 
 

@@ -195,7 +195,7 @@ def _difference(source: Source, differences: Sequence[Difference]) -> KeyPoint |
             section=section,
             emulated=emulated,
         )
-    times = words.ratio(ratio.value)
+    times = words.ratio(ratio.value, ratio.interval)
     return KeyPoint(
         name="What differs most",
         sentence=f"{subject}: {times} times as fast {faster} as {slower}",

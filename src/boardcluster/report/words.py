@@ -234,9 +234,14 @@ def percent(value: float | None) -> str:
     return NONE if value is None else f"{100 * value:.1f} %"
 
 
-def ratio(value: float) -> str:
-    """A ratio; with fewer digits, rounding would put one outside of its own interval."""
-    return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
+def ratio(value: float, interval: Interval | None = None) -> str:
+    """A ratio of at least 1 in few digits; in more where it would lie outside of its interval."""
+    exact = f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
+    if value < 1.495:
+        return exact
+    short = f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+    is_outside = interval is not None and not interval.low <= float(short) <= interval.high
+    return exact if is_outside else short
 
 
 def count(number: int, singular: str, plural: str = "") -> str:

@@ -208,7 +208,7 @@ def _with_workers(declared: ClusterSpec, workers: int) -> ClusterSpec:
         for node in declared.nodes
         if node not in kept and node.roles != {Role.WORKER}
     ]
-    smallest = min(declared.workers, key=lambda node: available_mib(node)[0])
+    smallest = min(declared.workers, key=lambda node: node.memory_bytes)
     more = [
         replace(smallest, name=f"{smallest.name}-{number}", roles=frozenset({Role.WORKER}))
         for number in range(1, workers - len(kept) + 1)

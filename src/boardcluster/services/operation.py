@@ -350,7 +350,7 @@ def up(
             deep=deep,
             leaving=leaving,
         )
-        return _started(home, start, has_archives=profile.uses_archives, progress=progress)
+        return _started(home, start, has_archives=profile.small_daemons, progress=progress)
 
 
 def _started(
@@ -461,7 +461,7 @@ def _start_afresh(
             remove_state(home)
         except (BoardclusterError, OSError):
             error.add_note(f"not everything could be ended: run `boardcluster down --home {home}`")
-        if isinstance(error, JvmCrashError) and layout.profile.uses_archives:
+        if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
             refuse(error.message)
         raise
 

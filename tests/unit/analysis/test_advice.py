@@ -237,7 +237,7 @@ def test_narrow_executors_of_a_fixed_profile() -> None:
         ("dfsio", Engine.MAPREDUCE, "--set files=16"),
         ("wordcount", Engine.MAPREDUCE, 'size = "8 GB"'),
         ("terasort", Engine.MAPREDUCE, 'size = "8 GB"'),
-        ("pi", Engine.MAPREDUCE, "--set maps=16, and `samples` smaller by 2 / 16"),
+        ("pi", Engine.MAPREDUCE, "--set maps=16, with `samples` divided by 8"),
         ("submit", Engine.MAPREDUCE, "repartition"),
     ],
 )
@@ -789,9 +789,12 @@ def test_ports_of_emulated_boards() -> None:
     made = run(setup=replace(TWIN, limits=lines), measured={"dilation": 2.0})
     row = only(advised(made, rule="link", diagnosed=bound))
     assert row.title == "Try boards with faster ports"
-    assert "(pi2 waited for network, in the time of this machine)" in row.seen
+    assert "(pi2 waited for network), with" in row.seen
     assert "with links of 100 Mbit/s" in row.seen  # as on the board
     assert "another `board`" in row.setting
+    rate = replace(bound.run, evidence=("node1 had 48 Mbit/s on its link of 50 Mbit/s",))
+    row = only(advised(made, rule="link", diagnosed=replace(bound, run=rate)))
+    assert "50 Mbit/s; rates are those on this machine, where it took 2 times as long)" in row.seen
     declared = replace(TWIN, limits=lines, link_bits_per_second=10**8)
     made = run(setup=declared, measured={"dilation": 2.0})
     row = only(advised(made, rule="link", diagnosed=bound))

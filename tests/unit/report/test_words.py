@@ -43,6 +43,16 @@ def test_ratios_have_the_digits_that_matter(value: float, text: str) -> None:
     assert words.ratio(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [(2.449, 2.43, 2.47, "2.45"), (2.449, 2.3, 2.6, "2.4"), (12.4, 12.1, 12.7, "12.4")],
+)
+def test_a_ratio_is_inside_of_its_interval(
+    value: float, low: float, high: float, text: str
+) -> None:
+    assert words.ratio(value, Interval(low=low, high=high)) == text
+
+
 def test_a_program_can_be_pasted_and_shows_no_secret() -> None:
     shown = words.program(
         ("app.py", "a b", "--db-password", "hunter2", "--token=abc", "--key", "column", "it's")

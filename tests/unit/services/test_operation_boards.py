@@ -688,7 +688,7 @@ def test_boards_of_an_earlier_file_are_not_wiped_with_emulated_nodes(
 def test_what_is_forgotten_is_what_could_be_made_again(rack: Rack) -> None:
     for name in ("nodes", "conf", "results"):
         (rack.home / name).mkdir()
-    for name in ("running.toml", "hosts", "known_hosts", "store.sqlite"):
+    for name in ("running.toml", "declared.toml", "hosts", "known_hosts", "store.sqlite"):
         (rack.home / name).touch()
 
     operation.forget(rack.home)

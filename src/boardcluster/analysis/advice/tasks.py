@@ -236,8 +236,8 @@ def _more_tasks(group: Group, count: float) -> tuple[str, bool]:
     if name is not None and (trial.workload != "terasort" or trial.engine is Engine.SPARK):
         return parameter(trial.workload, name, cores), True
     if trial.workload == "pi":
-        fewer = f"`samples` smaller by {max(1.0, count):g} / {cores}, so that the work is the same"
-        return f"{parameter('pi', 'maps', cores)}, and {fewer}", True
+        fewer = f"`samples` divided by {cores / max(1.0, count):.3g}"
+        return f"{parameter('pi', 'maps', cores)}, with {fewer} for the same work", True
     if trial.workload == "submit" or not trial.size_bytes:
         return "more partitions in the program: `repartition`, or smaller splits", True
     larger = matrix_key(_size(int(trial.size_bytes * cores / max(1.0, count))))

@@ -83,8 +83,12 @@ class RunView:
         what = {Bound.CPU: "the CPU", Bound.NETWORK: "the network"}.get(self.first, self.first)
         shown = self.whole.evidence[0] if self.whole.evidence else ""
         if shown:
-            slowed = self.measurement.dilation != 1.0
-            shown = f" ({shown}{', in the time of this machine' if slowed else ''})"
+            dilation = self.measurement.dilation
+            if dilation != 1.0 and "/s" in shown:
+                shown += (
+                    f"; rates are those on this machine, where it took {dilation:.3g} times as long"
+                )
+            shown = f" ({shown})"
         return f"{what} bound {100 * self.share(self.first):.0f} % of the run{shown}"
 
     def twice(self, bound: Bound) -> float:

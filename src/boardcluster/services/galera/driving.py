@@ -170,7 +170,7 @@ def await_return(asked: dict[str, Any], first: int) -> str:
         if now >= ends:
             what = "lost" if downs == first else "taken back"
             return (
-                f"the balancer has not {what} {returns['server']}, also not "
+                f"the balancer has not {what} {returns['server']} until "
                 f"{returns['patience_seconds']:g} s after the load"
             )
         time.sleep(POLL_SECONDS)
@@ -225,7 +225,7 @@ def main(asked: dict[str, Any]) -> int:
     )
     sys.stdout.write(done.stdout)
     if missing:
-        sys.stderr.write(f"{missing[0]}\n")
+        sys.stderr.write(f"{missing[0]}; see the logs on that node\n")
         return 1
     if done.returncode:
         # What sysbench could not go on with is in what it printed, among much else.

@@ -378,6 +378,8 @@ def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) ->
         shutil.rmtree(partial, ignore_errors=True)
         builder.get(f"{work}/bundle", partial)
         (partial / _FACTS).write_text(json.dumps(facts, indent=1))
+        # Jobs of emulated nodes have another user, and root's umask may shut that out.
+        LocalRemote("this machine").run(["chmod", "-R", "a+rX", str(partial)])
         shutil.rmtree(place, ignore_errors=True)  # what a loss of power left of an earlier one
         partial.rename(place)
     finally:

@@ -341,8 +341,9 @@ class _StoreCommands:
     ) -> tuple[str, ...]:
         layout, dilation = self._layout, self._layout.dilation
         down_seconds = int(self._spec.parameters["down_seconds"])
-        # One that was taken away comes back only then, maybe after the load.
-        away_seconds = 0 if self._spec.fault is PlannedFault.NONE else down_seconds
+        # The phase after the load waits longer for one that the fault has still taken away.
+        is_away = kind == "none" and self._spec.fault is not PlannedFault.NONE
+        away_seconds = down_seconds if is_away else 0
         gluster = ("/usr/sbin/gluster", "--mode=script", "volume", "heal", VOLUME)
         asked = {
             "kind": kind,

@@ -58,7 +58,9 @@ _HPCC = "hpcc"
 _OUTPUT = "hpccoutf.txt"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "BLIS_NUM_THREADS": "1"}
 """Every core has a process of its own already."""
-_PROGRAM_AND_BLAS = 'sha256sum "$(command -v "$0")"; readlink -f /usr/lib/*/libblas.so.3'
+_PROGRAM_AND_BLAS = (
+    'sha256sum "$(command -v "$0")" /usr/lib/*/libblas.so.3; readlink -f /usr/lib/*/libblas.so.3'
+)
 
 
 class _Hpl(Workload):
@@ -139,11 +141,13 @@ class _Hpl(Workload):
 
     def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
         tried = candidates(spec)
-        path = context.cache / "expected" / "hpl" / f"{self._key(context, spec)}.json"
-        if tried is not None and not path.exists():
-            found = self._search(context, spec, tried)
-            write_whole(path, json.dumps(found))
-        staged = StagedInput(expected=None if tried is None else path)
+        staged = StagedInput(expected=None)
+        if tried is not None:
+            path = context.cache / "expected" / "hpl" / f"{self._key(context, spec)}.json"
+            if not path.exists():
+                found = self._search(context, spec, tried)
+                write_whole(path, json.dumps(found))
+            staged = StagedInput(expected=path)
         context.progress(f"HPL: {plan(_settled(spec, staged))}", 0, 0)
         return staged
 

@@ -142,6 +142,7 @@ class _NetPipe(Workload):
         del staged
         largest = parse_size(job.spec.parameters["largest_bytes"])
         curves: dict[str, Curve] = {}
+        unchecked = []
         facts = []
         for pair in _pairs(context.live.layout):
             name = _name(job.spec, pair)
@@ -149,6 +150,8 @@ class _NetPipe(Workload):
             printed = start_of(checked.stdout)
             printed += start_of(checked.stderr)
             passed = check_integrity(printed, largest_bytes=largest, pair=name)
+            if passed < len([size for size in sizes_up_to(largest - 1) if size >= 4]):
+                unchecked.append("-".join(pair))
             text = start_of(outcomes[name].results[_OUTPUT])
             curves["-".join(pair)] = curve = parse_curve(text, largest_bytes=largest, pair=name)
             facts.append(f"{name}: {passed} sizes intact, {len(curve.points)} sizes measured\n")
@@ -163,7 +166,7 @@ class _NetPipe(Workload):
         return Proof(
             verification=verification,
             figures=_figures(curves),
-            remarks=_early(curves, largest),
+            remarks=(*_early(curves, largest), *_unchecked(unchecked)),
         )
 
 
@@ -175,10 +178,22 @@ def _early(curves: Mapping[str, Curve], largest_bytes: int) -> tuple[str, ...]:
     if not early:
         return ()
     least = format_bytes(min(ends[name] for name in early), binary=True)
-    others = f" and {format_count(len(early) - 1, 'other pair')}" if len(early) > 1 else ""
-    sizes = f"{least} or more" if others else least
-    words = f"between {early[0]}{others} the largest had {sizes}"
+    sizes = f"{least} or more" if len(early) > 1 else least
+    words = f"between {_some(early)} the largest had {sizes}"
     return (f"NetPIPE ended early, as a message took long: {words}, and figures are of these",)
+
+
+def _unchecked(names: Sequence[str]) -> tuple[str, ...]:
+    """Say that the integrity check ended before the largest message."""
+    if not names:
+        return ()
+    return (f"NetPIPE's integrity check ended before the largest message between {_some(names)}",)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name the first of some pairs, and say how many more there are."""
+    more = f" and {format_count(len(names) - 1, 'other pair')}" if len(names) > 1 else ""
+    return f"{names[0]}{more}"
 
 
 def _pairs(layout: Layout) -> list[tuple[str, str]]:
