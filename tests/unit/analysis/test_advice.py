@@ -237,7 +237,7 @@ def test_narrow_executors_of_a_fixed_profile() -> None:
         ("dfsio", Engine.MAPREDUCE, "--set files=16"),
         ("wordcount", Engine.MAPREDUCE, 'size = "8 GB"'),
         ("terasort", Engine.MAPREDUCE, 'size = "8 GB"'),
-        ("pi", Engine.MAPREDUCE, "--set maps=16, with `samples` divided by 8"),
+        ("pi", Engine.MAPREDUCE, "--set maps=16`, with `samples` divided by 8"),
         ("submit", Engine.MAPREDUCE, "repartition"),
     ],
 )
