@@ -77,6 +77,7 @@ _CONDITION_COLUMNS = {
     "workers": ("Workers", Shown.NUMBER),
     "profile": ("Profile", Shown.TEXT),
 }
+_OF_METERS = {ENERGY, POWER}
 _MAY_BE_SHARED = ("Input", "Workers", "Profile")
 _ONLY_MOST = 50
 _ONLY_MOST_PUBLISHED = 10
@@ -215,6 +216,9 @@ def _table(
     if not matches:
         return None
     is_time = matches[0].quantity == DURATION
+    energies = [match.quantity in _OF_METERS for match in matches]
+    half, whole = "± half of its 95 % interval", "(its 95 % interval)"
+    intervals = whole if all(energies) else f"{half}; of energy and power {whole}"
     kinds = [_marked_kinds(side) for side in (comparison.first, comparison.second)]
     headings = [
         f"{letter}{f' ({kind})' if kind else ''}{', seconds' if is_time else ''}"
@@ -241,7 +245,7 @@ def _table(
     table = tabulate(
         matches,
         getters,
-        caption=f"{caption}: mean ± half of its 95 % interval",
+        caption=f"{caption}: mean {intervals if any(energies) else half}",
         emulated=any(kinds),
     )
     return table and _without_shared(table)
@@ -300,7 +304,7 @@ def _mean(point: ResultPoint) -> str:
         return f"{text} (published)"
     if point.interval is None:
         return f"{text}{_method_of(point)}"
-    if point.quantity in {ENERGY, POWER}:  # wider above than below, by what meters may be wrong by
+    if point.quantity in _OF_METERS:  # wider above than below, by what meters may be wrong by
         low, high = (shown(value) for value in (point.interval.low, point.interval.high))
         return f"{text} ({low} to {high}){_method_of(point)}"
     return f"{text} ± {shown(point.interval.half_width)}"
@@ -308,7 +312,7 @@ def _mean(point: ResultPoint) -> str:
 
 def _method_of(point: ResultPoint) -> str:
     """Metered or modelled, of energies."""
-    if point.quantity not in {ENERGY, POWER} or point.cell is None:
+    if point.quantity not in _OF_METERS or point.cell is None:
         return ""
     energies = [row.measurement.energy for row in point.cell.results if row.measurement]
     modelled = any(each is not None and each.method is EnergyMethod.MODELLED for each in energies)
