@@ -398,17 +398,21 @@ def _all_cells(root: Path) -> list[dict[str, Any]]:
 def _with_equal_cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give ``spark`` the cells that ``media`` measured on the same twin, and the ratios they add.
 
-    Both have 1 and 4 workers with UFS cards, so a block of ``media`` spares these of ``spark``. A
-    ratio of cells that different sittings measured is one of medians.
+    Both have 1 and 4 workers with UFS cards, so a block of ``media`` spares these of ``spark``, or
+    the other way round: then they are in both, and count once. A ratio of cells that different
+    sittings measured is one of medians.
     """
     end = ", rpi4-ufs"
+    known = {(row["cell"], row["mean_seconds"]) for row in rows if row["experiment"] == "spark"}
     rows = [
         *rows,
         *(
             {**row, "experiment": "spark", "cell": row["cell"].removesuffix(end)}
             | dict.fromkeys(("ratio", "published_ratio", "difference_percent"))
             for row in rows
-            if row["experiment"] == "media" and row["cell"].endswith(end)
+            if row["experiment"] == "media"
+            and row["cell"].endswith(end)
+            and (row["cell"].removesuffix(end), row["mean_seconds"]) not in known
         ),
     ]
     bases: dict[str, list[dict[str, Any]]] = {}
