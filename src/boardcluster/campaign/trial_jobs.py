@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from boardcluster.errors import UsageError
@@ -82,10 +81,9 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         properties=merge_files(profile.properties, own),
         settings={**profile.settings, **all_properties(own)},
     )
-    names = trial.workload.split("+")
+    names = _names_of(trial)
     smallest = min(spec.workers, key=lambda worker: available_mib(worker)[0])
     replication = int(profile.properties["hdfs-site"].get("dfs.replication", 3))
-    _check_alone(trial, names)
     jobs = []
     for number, name in enumerate(names, start=1):
         workload = load_workload(name)
@@ -136,13 +134,15 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
     return tuple(jobs)
 
 
-def _check_alone(trial: Trial, names: Sequence[str]) -> None:
-    """Refuse a fault in a mix: it is written down once, and each job is held against it."""
+def _names_of(trial: Trial) -> list[str]:
+    """Return the workloads of a mix; with a fault of one, as it is written down only once."""
+    names = trial.workload.split("+")
     if trial.fault is not PlannedFault.NONE and len(names) > 1:
         raise UsageError(
             f"{trial.workload}: a fault needs a run of one job",
             hint='leave the mix out, or set fault = "none"',
         )
+    return names
 
 
 def _check_engine(trial: Trial, workload: Workload) -> None:
