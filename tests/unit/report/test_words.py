@@ -11,6 +11,24 @@ from boardcluster.report import ratio_words, words
 
 @pytest.mark.parametrize(
     ("value", "text"),
+    [(0.1234, "0.123"), (4.5, "4.50"), (9.96, "10.0"), (24.08, "24.1"), (318.44, "318.4")],
+)
+def test_seconds_have_three_digits_or_more(value: float, text: str) -> None:
+    assert words.seconds(value) == text
+
+
+def test_long_times_are_in_minutes() -> None:
+    assert words.seconds_with_unit(599.9) == "599.9 s"
+    assert words.seconds_with_unit(754) == "12 min 34 s"
+
+
+def test_an_interval_never_begins_below_zero() -> None:
+    assert words.interval(Interval(low=-3, high=12)) == "0.000 to 12.0"
+    assert words.interval(None) == words.NONE
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
     [(1.004, "1"), (1.04, "1.04"), (1.058, "1.06"), (1.49, "1.49"), (1.614, "1.6"), (12.4, "12")],
 )
 def test_ratios_have_the_digits_that_matter(value: float, text: str) -> None:
