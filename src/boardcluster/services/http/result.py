@@ -10,7 +10,7 @@ from typing import Any
 
 from boardcluster.errors import VerificationError
 
-__all__ = ["FarmCounts", "FaultTimes", "LoadResult", "behind_words", "check_faults",
+__all__ = ["FarmCounts", "FaultTimes", "LoadResult", "behind_words", "check_faults", "check_gone",
            "percentile_microseconds", "read_counts", "read_fault", "read_result"]  # fmt: skip
 
 _HINT = "see the attempt's folder"
@@ -228,6 +228,23 @@ def read_fault(text: str, *, ahead_seconds: float = 0.0) -> FaultTimes:
             f"when the fault came and went cannot be read: {error!r}", hint=_HINT
         ) from error
     return FaultTimes(down_unix=down, up_unix=up, answers_unix=answers)
+
+
+def check_gone(phase: str, text: str, *, hint: str) -> None:
+    """Refuse a fault that had not come and gone when its phase was over.
+
+    Args:
+        phase: the phase.
+        text: what ``faulting.py`` wrote; empty where it had not ended.
+        hint: what to do.
+
+    Raises:
+        VerificationError: it had not.
+    """
+    if not text:
+        raise VerificationError(
+            f"{phase}: it was over before the fault had come and gone", hint=hint
+        )
 
 
 def check_faults(texts: Mapping[str, str]) -> None:

@@ -20,6 +20,7 @@ from boardcluster.services.http.result import (
     FaultTimes,
     behind_words,
     check_faults,
+    check_gone,
     percentile_microseconds,
     read_counts,
     read_fault,
@@ -59,6 +60,7 @@ _UNDONE = frozenset({1213, 1205, 1020})
 _SYNCED = "Primary Synced"
 _PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _HINT = "see the attempt's folder"
+_LONGER = "see the server's log on that node; or set a larger oltp.transactions and oltp.seconds"
 _LOGS = "see the servers' logs under the cluster's folder, nodes/*/logs/galera-*.log"
 _METHOD = (
     "every transaction that the client was told as committed, and none that it was told as undone, "
@@ -387,12 +389,7 @@ def _check_client(run: DatabaseRun, results: Mapping[str, OltpResult]) -> None:
 def _fault_figures(run: DatabaseRun, results: Mapping[str, OltpResult]) -> dict[str, float]:
     figures: dict[str, float] = {}
     for name, text in run.fault_texts.items():
-        if not text:
-            raise VerificationError(
-                f"{name}: it was over before the fault had come and gone",
-                hint="see the server's log on that node; or set a larger oltp.transactions and "
-                "oltp.seconds",
-            )
+        check_gone(name, text, hint=_LONGER)
         times, result = read_fault(text, ahead_seconds=run.fault_ahead_seconds), results[name]
         late = times.down_unix - result.began_unix
         if not -_SKEW_SECONDS <= late <= result.seconds + _SKEW_SECONDS:

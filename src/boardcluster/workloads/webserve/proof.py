@@ -14,6 +14,7 @@ from boardcluster.services.http.result import (
     LoadResult,
     behind_words,
     check_faults,
+    check_gone,
     percentile_microseconds,
     read_counts,
     read_fault,
@@ -38,6 +39,7 @@ _SKEW_SECONDS = 2.0
 
 _PERCENTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 _HINT = "see the attempt's folder"
+_LONGER = "set a larger webserve.requests and webserve.seconds, or a smaller webserve.down_seconds"
 _METHOD = (
     "the client compared every byte of every body with the page that was asked for; the bytes of "
     "each phase are those of the pages that its seed picks; balancer and servers counted the "
@@ -94,12 +96,7 @@ def prove(run: FarmRun) -> Proof:
     # Before all that a fault has led to which failed, or had not gone when the load was over.
     check_faults(run.fault_texts)
     for name, text in run.fault_texts.items():
-        if not text:
-            raise VerificationError(
-                f"{name}: it was over before the fault had come and gone",
-                hint="set a larger webserve.requests and webserve.seconds, or a smaller "
-                "webserve.down_seconds",
-            )
+        check_gone(name, text, hint=_LONGER)
     results = {name: read_result(text, phase=name) for name, text in run.results.items()}
     for name, result in results.items():
         _check_bodies(run, name, result)
