@@ -9,24 +9,30 @@ __all__ = ["HIDDEN", "SECRET_MARKS", "hide_secrets", "names_secret", "redact"]
 
 HIDDEN = "(hidden)"
 _SECRET = re.compile(
-    r"pass(word|wd|phrase)?|\bpwd\b|secret|token|credential|signature|bearer"
+    # Not --passes, --bypass or --compass, of which a program may have numbers.
+    r"(?<!by)(?<!com)pass(?!(es|ed|ing|ive|ages?|engers?)(?![a-z]))(word|wd|phrase)?"
+    r"|\bpwd\b|secret|token|credential|signature|bearer"
     r"|(api|account|access|private|shared|storage|signing|subscription)[-_.]?key|\bsas\b",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(r"tokens$", re.IGNORECASE)
+"""A whole number behind it is how many tokens there may be."""
 _SHORT = frozenset({"-p", "-P"})
 """Many programs take a password so. A number behind it is hidden, too."""
 
+# Values end before a quotation mark or a backslash, which none of them has: the JSON or TOML around
+# them must stay what it is.
 _IN_TEXT = (
     # scheme://user:password@host (RFC 3986, section 3.2.1)
-    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@?#]*:)[^\s/]+(?=@)", re.IGNORECASE),
+    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@?#]*:)[^\s/\"\\]+(?=@)", re.IGNORECASE),
     # ?sig=..., &X-Amz-Signature=..., ;AccountKey=...
     re.compile(
         r"(?P<kept>[?&;][^=&;\s]*(?:sig|signature|credential|token|secret|password|key|code)=)"
-        r"[^&;\s]+",
+        r"[^&;\s\"'\\]+",
         re.IGNORECASE,
     ),
     # Authorization: Bearer ... (RFC 6750)
-    re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)\S+", re.IGNORECASE),
+    re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[^\s\"'\\]+", re.IGNORECASE),
     # A member of a JSON object.
     re.compile(
         rf"""(?P<kept>["'][^"']*(?:{_SECRET.pattern})[^"']*["']\s*:\s*["'])[^"']*""", re.IGNORECASE
@@ -118,7 +124,7 @@ def redact(arguments: Sequence[str]) -> tuple[str, ...]:
     before = ""
     for argument in arguments:
         bare = before.startswith("-") and "=" not in before
-        if bare and (before in _SHORT or _SECRET.search(before)):
+        if bare and (before in _SHORT or _is_secret(before, argument)):
             shown.append(HIDDEN)
             before = ""
             continue
@@ -158,6 +164,11 @@ def _hide_value(argument: str) -> str:
     """Hide everything behind the first ``=`` that follows a name like a secret's."""
     names = argument.split("=")[:-1]
     for index, name in enumerate(names):
-        if _SECRET.search(name):
+        if _is_secret(name, "=".join(argument.split("=")[index + 1 :])):
             return "=".join([*names[: index + 1], HIDDEN])
     return argument
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a value is to be taken for a secret by its name."""
+    return names_secret(name) and not (value.isdecimal() and _COUNTED.search(name))

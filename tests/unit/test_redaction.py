@@ -21,6 +21,8 @@ from boardcluster.redaction import HIDDEN, redact
         (["--passphrase", "--looks-like-an-option", "x"], ["--passphrase", HIDDEN, "x"]),
         (["--credentials", "me:pw"], ["--credentials", HIDDEN]),
         (["--password"], ["--password"]),
+        (["--tokens", "abc", "--token", "512"], ["--tokens", HIDDEN, "--token", HIDDEN]),
+        (["--db_pass", "abc", "--passkey=abc"], ["--db_pass", HIDDEN, f"--passkey={HIDDEN}"]),
         (["-p", "hunter2", "in"], ["-p", HIDDEN, "in"]),
         (["-u", "me:hunter2", "in"], ["-u", f"me:{HIDDEN}", "in"]),
         (["--user=me:hunter2", "in"], [f"--user=me:{HIDDEN}", "in"]),
@@ -56,6 +58,7 @@ def test_values_named_like_a_secret_are_hidden(arguments: list[str], shown: list
         ["hdfs://pi@master:8020/in", "abfss://files@lab/in", "https://a.net/?page=2&size=3"],
         ["--conf", "spark.io.encryption.keySizeBits=128"],
         ["stream.num.map.output.key.fields=2", "10.0.0.1:8020"],
+        ["--passes", "3", "--bypass", "4", "--compass=5", "--max-tokens", "512", "tokens=7"],
     ],
 )
 def test_everything_else_is_kept(arguments: list[str]) -> None:

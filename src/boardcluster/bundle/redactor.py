@@ -15,11 +15,11 @@ from collections import Counter as Tally
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from boardcluster.bundle.names import KnownNames
 from boardcluster.bundle.samples import redacted_samples
-from boardcluster.redaction import HIDDEN, SECRET_MARKS, hide_secrets
+from boardcluster.redaction import HIDDEN, SECRET_MARKS, hide_secrets, names_secret
 
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
@@ -113,7 +113,41 @@ class Redactor:
             return Redacted(content=content, replaced={}, is_read=False)
         found: Tally[str] = Tally()
         done = self._text(content, found)
+        if name.endswith((".json", ".jsonl")) and done != content:
+            done = self._still_json(content, done, lines=name.endswith(".jsonl"))
         return Redacted(content=done, replaced=dict(found), is_read=True)
+
+    def _still_json(self, content: bytes, done: bytes, *, lines: bool) -> bytes:
+        """Return what was replaced in JSON, so that it still is JSON.
+
+        What looks like a value may reach over the end of a text: of such a document or line, each
+        text is redacted by itself.
+        """
+        before, after = (text.split(b"\n") if lines else [text] for text in (content, done))
+        if len(before) != len(after):
+            before, after = [content], [done]
+        rows = [
+            self._each_text(old) if old != new and _is_other_json(old, new) else new
+            for old, new in zip(before, after, strict=True)
+        ]
+        return b"\n".join(rows)
+
+    def _each_text(self, document: bytes) -> bytes:
+        def redacted(value: Any) -> Any:
+            if isinstance(value, str):
+                return self.text(value)
+            if isinstance(value, list):
+                return [redacted(item) for item in value]
+            if isinstance(value, dict):
+                return {
+                    self.text(key): HIDDEN
+                    if isinstance(item, str) and names_secret(key)
+                    else redacted(item)
+                    for key, item in value.items()
+                }
+            return value
+
+        return json.dumps(redacted(json.loads(document))).encode()
 
     def text(self, text: str) -> str:
         """Redact a text, such as a path."""
@@ -371,6 +405,27 @@ def _marked(lowered: bytes) -> list[int]:
             continue
         found.append(place)
     return sorted(found)
+
+
+def _is_other_json(before: bytes, after: bytes) -> bool:
+    """Whether what was JSON is none any more, or has other parts than texts that changed."""
+    try:
+        parts = _parts(json.loads(before))
+    except (ValueError, RecursionError):
+        return False
+    try:
+        return parts != _parts(json.loads(after))
+    except (ValueError, RecursionError):
+        return True
+
+
+def _parts(value: Any) -> Any:
+    """Return a value of JSON without its texts."""
+    if isinstance(value, dict):
+        return [_parts(item) for item in value.values()]
+    if isinstance(value, list):
+        return [_parts(item) for item in value]
+    return None if isinstance(value, str) else value
 
 
 def _windows(content: bytes, lowered: bytes) -> Iterator[tuple[int, int]]:

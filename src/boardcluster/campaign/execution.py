@@ -61,6 +61,7 @@ __all__ = [
 ]
 
 _UNREGISTER_WAIT_SECONDS = 10.0
+_OUTLIVED = "it was still running after the program had ended, and was killed"
 
 _OOM = re.compile(
     r"(?<!-XX:On)OutOfMemoryError|Java heap space|GC overhead limit|"  # an option is no error
@@ -536,7 +537,9 @@ class Execution:
     ) -> list[YarnApplication]:
         """Return this submission's applications as they ended, oldest first; maybe none.
 
-        A Spark driver ends at about the moment at which its application master tells YARN so.
+        A Spark driver ends at about the moment at which its application master tells YARN so. What
+        still runs after a while is killed: a program may end before its jobs, which would disturb
+        the next one.
 
         Raises:
             RemoteError: the submission ended well, but YARN does not answer.
@@ -558,7 +561,13 @@ class Execution:
         )
         if isinstance(seen, BoardclusterError):
             raise seen
-        return seen
+        if all(row.final_status != "UNDEFINED" for row in seen):
+            return seen
+        self._end()
+        return [
+            replace(row, diagnostics=_OUTLIVED) if row.final_status == "UNDEFINED" else row
+            for row in seen
+        ]
 
     def _account(self, application_id: str) -> _Account:
         """Return the engine's counters and phases; a failed job may have neither."""

@@ -57,6 +57,7 @@ __all__ = [
     "new_program_trial",
     "run_program",
     "secrets_of",
+    "stored_arguments",
     "submit_program",
 ]
 
@@ -308,10 +309,15 @@ def new_program_trial(
         size_bytes=0,
         workers=len(spec.workers),
         repetition=1,
-        arguments=redact((str(program.path), *program.arguments)),
+        arguments=stored_arguments(program.path, program.main, program.arguments),
         settings={**spec.settings, **program.settings},
     )
     return campaign, trial
+
+
+def stored_arguments(path: Path, main: str, arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return what tells one's own programs apart, without secrets: whole path, class, arguments."""
+    return redact((str(path.absolute()), *filter(None, [main]), *arguments))
 
 
 def submit_program(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from boardcluster.cli.predict_options import HardwareOptions, JobOptions, LearningOptions
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.plan.prediction import RuntimePrediction
-from boardcluster.plan.question import read_input_size
 from boardcluster.queries.predictions import (
     AskedRun,
     choose_engine,
@@ -100,7 +99,7 @@ def one(
         profile=_profile(learning.profile),
         parameters=_parameters(workload, job.parameters or (), found),
         settings={**(declared.settings if declared else {}), **_settings(job.setting or ())},
-        arguments=tuple(job.program or ()),
+        arguments=_program_arguments(job.program or ()),
     )
     from boardcluster.services.containers import copies_of, fit_of  # noqa: PLC0415  slow to load
     from boardcluster.workloads import parameter_defaults  # noqa: PLC0415  slow to load
@@ -132,9 +131,29 @@ def _workload(name: str) -> Workload | None:
     return load_workload(name)
 
 
+def _program_arguments(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return a program and its arguments as ``submit`` stores them."""
+    if not texts:
+        return ()
+    from boardcluster.campaign.submit import stored_arguments  # noqa: PLC0415  slow to load
+
+    return stored_arguments(Path(texts[0]), "", texts[1:])
+
+
 def _size(name: str, size: str | None, found: Workload | None) -> int:
+    """Return the size of the input; 0 for the user's own program, of which no run knows it.
+
+    Raises:
+        UsageError: a size is wrong, missing, or given where none is known.
+    """
     if found is None:
-        return 0 if size is None else read_input_size(size, example="4GB")
+        if size is not None:
+            raise UsageError(
+                f"--size cannot be used with {_PROGRAM}: how much a program of your own reads is"
+                " not known",
+                hint="leave it out; a prediction is for the arguments of --program",
+            )
+        return 0
     from boardcluster.workloads.base import InputKind  # noqa: PLC0415  slow to load
 
     return require_size(name, size, takes_input=found.input_kind is not InputKind.NOTHING)

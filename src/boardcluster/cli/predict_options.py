@@ -33,7 +33,10 @@ class JobOptions:
     setting: SettingOption = None
     program: Annotated[
         list[str] | None,
-        typer.Option(help="For `submit`: your program and its arguments, given one by one."),
+        typer.Option(
+            help="For `submit`: your program, its class if `--class` named one, and its arguments,"
+            " given one by one."
+        ),
     ] = None
 
 

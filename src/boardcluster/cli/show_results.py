@@ -21,6 +21,7 @@ from boardcluster.analysis.inference import find_drift, observe
 from boardcluster.cli.console import print_table, say
 from boardcluster.records import Result, Trial, Verdict
 from boardcluster.report.ratio_words import drift_words
+from boardcluster.report.words import program
 from boardcluster.units import format_bytes, format_energy, format_seconds
 
 __all__ = ["print_results"]
@@ -165,6 +166,7 @@ _RUN_COLUMNS: list[_Column[Result]] = [
     _Column("campaign", lambda row: row.trial.campaign_id),
     _Column("order", lambda row: str(row.trial.position + 1)),
     _Column("workload", lambda row: row.trial.workload),
+    _Column("program", lambda row: program(row.trial.arguments), _Shown.FILLED),
     _Column("engine", lambda row: str(row.trial.engine)),
     _Column("profile", lambda row: row.trial.profile, _Shown.VARYING),
     _Column("input", lambda row: _input(row.trial.size_bytes)),

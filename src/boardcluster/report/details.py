@@ -244,11 +244,14 @@ def _first_reason(row: Untrusted) -> str:
 def programs_section(material: Material) -> Iterator[Part]:
     """The user's own programs."""
     group = [item for item in material.source.results if material.source.is_own_program(item)]
+    known: Getters[Result] = trial_getters(lambda row: row)
+    setup = known[2:]  # it has neither a workload nor a size
     getters: Getters[Result] = (
         Getter("Engine", lambda row: words.engine_name(row.trial.engine), Display.ENGINE),
         Getter(
             "Program and arguments", lambda row: words.program(row.trial.arguments), Display.LONG
         ),
+        *setup,
         Getter(
             "Started (UTC)",
             lambda row: (
@@ -270,6 +273,7 @@ def programs_section(material: Material) -> Iterator[Part]:
         caption="What you submitted, as it was run",
         emulated=material.source.is_emulated(group),
         note=_PROGRAMS_NOTE,
+        hide=tuple(getter.title for getter in setup),
     )
     if table is not None:
         yield Part(

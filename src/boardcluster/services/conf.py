@@ -230,7 +230,8 @@ _CAPACITY = {
 
 def _comment(text: str) -> str:
     """Return an XML comment; two hyphens may not stand in one, but may in the name of a node."""
-    return f"<!-- {escape(text).replace('--', '- -')} -->"
+    apart = re.sub("-(?=-)", "- ", escape(text))
+    return f"<!-- {apart} -->"
 
 
 def _xml(title: str, parts: Mapping[str, Mapping[str, str]]) -> str:

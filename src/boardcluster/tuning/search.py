@@ -236,12 +236,16 @@ class Standing:
             least = min(least, _AROUND_LIKELY_SECONDS)
         return max(0.0, least)
 
-    def level(self, spent_seconds: float) -> float:
+    def level(self, spent_seconds: float, *, of_time: bool = False) -> float:
         """Return the logarithm of how slow the machine is, against its first look.
 
-        It is the base's time at the smallest size, interpolated between looks.
+        It is what the base took at the smallest size of what is made less of, or of time,
+        interpolated between looks.
         """
-        looks = [(run.spent_seconds, math.log(run.value)) for run in self._base[self.rungs[0]]]
+        base = self._base[self.rungs[0]]
+        looks = [
+            (run.spent_seconds, math.log(run.seconds if of_time else run.value)) for run in base
+        ]
         first = looks[0][1]
         before = [look for look in looks if look[0] <= spent_seconds]
         after = [look for look in looks if look[0] > spent_seconds]
@@ -314,9 +318,9 @@ class Standing:
         return None if candidate == BASE else self._limit_seconds(rung)
 
     def _limit_seconds(self, rung: int) -> float:
-        now = self.level(self._record.spent_seconds)
+        now = self.level(self._record.spent_seconds, of_time=True)
         took = [
-            run.seconds * math.exp(now - self.level(run.spent_seconds))
+            run.seconds * math.exp(now - self.level(run.spent_seconds, of_time=True))
             for run in self._record.runs
             if run.rung == rung and run.outcome is Outcome.OK
         ]

@@ -297,3 +297,51 @@ def test_a_key_longer_than_what_is_looked_at_is_hidden_whole() -> None:
     assert Redactor(KnownNames()).text(f"before\n{key}\nafter\n") == "before\n(hidden)\nafter\n"
     long = f"token={'x' * 5000} after"
     assert Redactor(KnownNames()).text(long) == "token=(hidden) after"
+
+
+ARGUMENTS = [
+    ["https://h/p?token=abc", "/out"],
+    ["https://h/p?token=(hidden)", "/out"],
+    ["-H", "Authorization: Bearer abc", "/out"],
+    ["my basic job.py", "/out"],
+    ["--set", 'password = "abc"', "/out"],
+    ["--set", "password='abc", "it's"],
+    ["https://me:80", "x@y"],
+    ["password=abc\\"],
+]
+"""What in JSON ends, or goes on, where a value of a secret may seem to."""
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_json_stays_json(arguments: list[str], indent: int | None) -> None:
+    text = json.dumps({"arguments": arguments, "after": 1}, indent=indent)
+
+    done = Redactor(KnownNames()).file("attempt.json", text.encode()).content
+
+    found = json.loads(done)
+    assert (len(found["arguments"]), found["after"]) == (len(arguments), 1)
+    assert b"abc" not in done
+
+
+def test_each_line_of_json_stays_json() -> None:
+    rows = [json.dumps({"arguments": arguments}) for arguments in ARGUMENTS]
+    rows[3:3] = ["no JSON, token=abc"]
+
+    done = Redactor(KnownNames()).file("one.jsonl", "\n".join(rows).encode()).content
+
+    lines = done.decode().split("\n")
+    assert lines.pop(3) == "no JSON, token=(hidden)"
+    assert [len(json.loads(line)["arguments"]) for line in lines] == [len(row) for row in ARGUMENTS]
+    assert b"abc" not in done
+
+
+def test_where_texts_of_json_are_redacted_one_by_one_members_that_name_a_secret_are_hidden() -> (
+    None
+):
+    text = json.dumps({"password": "abc", "n": [1.5, None], "say": ["password='x", "it's"]})
+
+    done = Redactor(KnownNames()).file("attempt.json", text.encode()).content
+
+    assert json.loads(done)["password"] == "(hidden)"
+    assert json.loads(done)["n"] == [1.5, None]

@@ -462,6 +462,23 @@ def test_does_not_wait_for_ever(
     assert "UNDEFINED" in execute().run(["job"], timeout_seconds=9).failure
 
 
+def test_a_job_that_outlives_its_program_is_killed(
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_UNREGISTER_WAIT_SECONDS", 0.0)
+    world.jobs.append(ended)
+    world.apps[TAG] = [
+        [app("SUCCEEDED"), app("UNDEFINED", state="RUNNING", number=2)],
+        [app("SUCCEEDED"), app("UNDEFINED", state="RUNNING", number=2)],
+        [app("SUCCEEDED"), app("KILLED", state="KILLED", number=2)],
+    ]
+
+    failure = execute().run(["job"], timeout_seconds=9).failure
+
+    assert failure.endswith("it was still running after the program had ended, and was killed")
+    assert world.killed == ["application_1_0002"]
+
+
 def test_counters_of_spark_come_from_its_event_log(
     execute: MakeExecution, live: LiveCluster, world: World, folder: Path
 ) -> None:

@@ -18,8 +18,10 @@ from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.submit import (
     UserProgram,
     check_program,
+    new_program_trial,
     run_program,
     secrets_of,
+    stored_arguments,
     submit_program,
 )
 from boardcluster.campaign.upkeep import recover
@@ -203,6 +205,17 @@ def desk(live: LiveCluster, world: World, tmp_path: Path) -> Iterator[Desk]:
     world.jobs = [end]
     with Store.open(tmp_path / "home") as store:
         yield Desk(live, world, store, campaign, trial, tmp_path)
+
+
+def test_what_tells_programs_apart_is_stored(
+    desk: Desk, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(jar.parent)
+    given = program(Path(jar.name), Engine.SPARK, "in", "--password", "abc", main="my.A")
+    _, trial = new_program_trial(desk.live.spec, given, profile="default")
+    whole = str(jar.absolute())
+    assert trial.arguments == (whole, "my.A", "in", "--password", "(hidden)")
+    assert stored_arguments(Path(jar.name), "my.B", ["in"]) == (whole, "my.B", "in")
 
 
 def test_a_good_end_is_recorded_like_a_run(desk: Desk, script: Path) -> None:

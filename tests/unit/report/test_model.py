@@ -199,8 +199,25 @@ def test_own_programs_have_a_table_of_their_own(
     assert _column(tables(report, "programs")[0], "Exit status") == ["3"]
     assert len(tables(report, "runs")) == 1
     assert (report.verified, report.attempted) == (6, 6)
+    titles = [column.title for column in tables(report, "programs")[0].columns]
+    assert "Workers" not in titles, "it is the same in every row"
     alone = build_report([own], [submitted], cluster=None)
     assert alone.headline == "1 run of your own programs"
+
+
+def test_own_programs_with_other_settings_can_be_told_apart(make: Make, campaign: Campaign) -> None:
+    submitted = replace(campaign, kind=CampaignKind.SUBMIT)
+    own = {"workload": "submit", "size_bytes": 0, "arguments": ("app.py",)}
+    runs = [
+        make(0, Engine.SPARK, 5.0, **own, workers=1),
+        make(1, Engine.SPARK, 4.0, **own, workers=2, settings={"spark.executor.cores": "2"}),
+    ]
+
+    [table] = tables(build_report(runs, [submitted], cluster=None), "programs")
+
+    assert _column(table, "Workers") == ["1", "2"]
+    assert _column(table, "Settings") == ["default", "spark.executor.cores 2"]
+    assert "Profile" not in [column.title for column in table.columns]
 
 
 def test_different_setups_are_listed_and_lettered(

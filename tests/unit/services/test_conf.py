@@ -94,17 +94,18 @@ def test_datanodes_report_in_full_within_minutes_unless_a_setting_says_otherwise
     assert interval(**{"dfs.blockreport.intervalMsec": "20000"}) == "20000"
 
 
-def test_names_with_two_hyphens_stay_well_formed(
-    make_spec: MakeSpec, make_layout: MakeLayout
+@pytest.mark.parametrize("hyphens", ["--", "---", "----"])
+def test_names_with_hyphens_in_a_row_stay_well_formed(
+    make_spec: MakeSpec, make_layout: MakeLayout, hyphens: str
 ) -> None:
     # Two hyphens may stand in the name of a node or cluster, but not in an XML comment.
-    spec = replace(make_spec(), name="my--cluster")
-    node = replace(spec.nodes[0], name="node--a")
+    spec = replace(make_spec(), name=f"my{hyphens}cluster")
+    node = replace(spec.nodes[0], name=f"node{hyphens}a")
     spec = replace(spec, nodes=(node, *spec.nodes[1:]))
 
     files = render_node(make_layout(spec), node)
 
-    assert ("fs.defaultFS", "hdfs://node--a:8020") in rows_of(files["core-site.xml"])
+    assert ("fs.defaultFS", f"hdfs://node{hyphens}a:8020") in rows_of(files["core-site.xml"])
 
 
 def test_values_are_escaped(layout: Layout) -> None:

@@ -223,9 +223,21 @@ def test_a_candidate_whose_runs_are_lost_twice_counts_as_failed() -> None:
     assert Standing(record).score("upstream", 2) == pytest.approx(math.log(10))
 
 
-def hand_made(record: TuningRecord, candidate: str, *, outcome: Outcome, run: str = "t/1") -> None:
-    """Add a run at the whole size that took half the base's time if it ended well."""
+def hand_made(
+    record: TuningRecord,
+    candidate: str,
+    *,
+    outcome: Outcome,
+    run: str = "t/1",
+    times: float = 1.0,
+    watts: float = 1.0,
+) -> None:
+    """Add a run at the whole size that took half the base's time if it ended well.
+
+    With watts, its value is energy x time.
+    """
     seconds = 0.0 if outcome is Outcome.INVALID else 60.0 if candidate == BASE else 30.0
+    seconds *= times
     record.add(
         TrialRecord(
             candidate=candidate,
@@ -233,7 +245,7 @@ def hand_made(record: TuningRecord, candidate: str, *, outcome: Outcome, run: st
             purpose=Purpose.BASE if candidate == BASE else Purpose.PROMOTED,
             outcome=outcome,
             seconds=seconds,
-            value=seconds,
+            value=seconds if watts == 1.0 else watts * seconds * seconds,
             wall_seconds=seconds + 1,
             spent_seconds=record.spent_seconds + seconds + 1,
             run=run,
@@ -264,6 +276,13 @@ def test_a_run_may_take_longer_where_only_energy_counts(objective: str, times: i
     record = begin(objective=Objective(objective))
     hand_made(record, BASE, outcome=Outcome.OK)
     assert Standing(record).limit_seconds("one", 0) == pytest.approx(60.0 * times)
+
+
+def test_a_limit_follows_the_machines_time_and_not_its_energy_times_time() -> None:
+    record = begin(objective=Objective.BOTH)
+    hand_made(record, BASE, outcome=Outcome.OK, watts=5.0)
+    hand_made(record, BASE, outcome=Outcome.OK, watts=5.0, times=0.5)  # twice as fast since
+    assert Standing(record).limit_seconds("one", 0) == pytest.approx(60.0)
 
 
 def test_a_lost_look_at_the_base_is_made_again() -> None:
