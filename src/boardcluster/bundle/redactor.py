@@ -414,7 +414,7 @@ def _is_other_json(before: bytes, after: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     try:
-        return parts != _parts(json.loads(after))
+        return bool(parts != _parts(json.loads(after)))
     except (ValueError, RecursionError):
         return True
 

@@ -16,6 +16,8 @@ from boardcluster.campaign.begin import new_campaign_id
 from boardcluster.campaign.dilation_correction import correct_for_dilation
 from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
+    NO_ROOM,
+    SAFE_MODE,
     Execution,
     SubmissionOutcome,
     attempt_tag,
@@ -41,6 +43,7 @@ from boardcluster.records import (
 )
 from boardcluster.redaction import redact
 from boardcluster.services import operation
+from boardcluster.services.disk_space import fullest_disk
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.profile import with_settings
 from boardcluster.services.settings import by_file, refuse_idle
@@ -48,9 +51,10 @@ from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
 from boardcluster.telemetry.metering import check_meters
-from boardcluster.units import format_bytes
+from boardcluster.units import MIB, format_bytes
 
 __all__ = [
+    "SUBMIT",
     "ProgramOutcome",
     "UserProgram",
     "check_program",
@@ -61,9 +65,16 @@ __all__ = [
     "submit_program",
 ]
 
+SUBMIT = "submit"
+"""What runs of one's own programs have as their workload."""
+
 _KEPT_PROGRAM_BYTES = 50_000_000
 """A program up to this size is copied into the artefacts, so that the record is complete."""
 
+_HEAP_PART = 8
+"""A MapReduce program's own JVM has one part in so many of the master's memory, since it may sample
+its input, or list many files, before it submits anything."""
+_HEAP_MIB_LEAST = 256
 _SECRET_BYTES_MOST = 1 << 20
 _OTHERS = 0o077
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -225,7 +236,14 @@ def _command(
     What the program imports is put into its folder there.
     """
     if program.engine is Engine.MAPREDUCE:
-        return mapreduce_command(live.layout, conf=conf, jar=path, arguments=program.arguments)
+        memory_mib = live.spec.master.memory_bytes // MIB
+        return mapreduce_command(
+            live.layout,
+            conf=conf,
+            jar=path,
+            arguments=program.arguments,
+            heap_mib=max(_HEAP_MIB_LEAST, memory_mib // _HEAP_PART),
+        )
     command = spark_submit_command(
         live.layout,
         conf=conf,
@@ -303,7 +321,7 @@ def new_program_trial(
         id=f"{campaign.id}-submit-{program.engine}",
         campaign_id=campaign.id,
         position=0,
-        workload="submit",
+        workload=SUBMIT,
         engine=program.engine,
         profile=profile,
         size_bytes=0,
@@ -427,12 +445,24 @@ def _state(
     state = AttemptState.FAILED if reason else AttemptState.OK
     if outcome.lost_archive:
         state, reason = AttemptState.INVALID, f"host: {reason}; run it again"
+    elif reason and (full := _storage_fault(live, reason)):
+        state, reason = AttemptState.INVALID, f"storage: {full}; {reason}"
     if state is AttemptState.OK and not outcome.application_id:
         reason = "YARN saw no application: the program did not use the cluster"
     if observed.refusal and state is AttemptState.OK:
         state, reason = AttemptState.INVALID, observed.refusal
     told = _with_losses(live, reason)
     return (state if told == reason else AttemptState.INVALID), told
+
+
+def _storage_fault(live: LiveCluster, failure: str) -> str:
+    """Say why HDFS took nothing from a program that failed; empty if that was not the cause."""
+    if SAFE_MODE.search(failure):
+        return "HDFS is in safe mode, so nothing can be written"
+    if not NO_ROOM.search(failure):
+        return ""
+    fullest = fullest_disk(live.layout, live.remotes)
+    return "no DataNode took a block" + (f" ({fullest})" if fullest else "")
 
 
 def _with_losses(live: LiveCluster, reason: str) -> str:

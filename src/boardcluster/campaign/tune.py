@@ -14,6 +14,7 @@ from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, RunVal
 from boardcluster.campaign.begin import Start, new_campaign_id
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.follow import Follower, each_health_once
+from boardcluster.campaign.submit import SUBMIT, stored_arguments
 from boardcluster.campaign.tune_order import (
     PAIRS_LEAST,
     TuneOrder,
@@ -144,7 +145,13 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     left = 0.0
     if took is not None and pairs is not None and not finished:
         left = max(0.0, request.budget_seconds - spent_seconds - pairs - took)
-        _refuse_small_budget(request.budget_seconds, took, request.pairs, go_on="")
+        _refuse_small_budget(
+            request.budget_seconds,
+            took,
+            request.pairs,
+            go_on="",
+            takes_size=bool(request.size_bytes),
+        )
     return TunePreview(
         plan=planned,
         sizes_bytes=sizes_of(request.size_bytes),
@@ -205,7 +212,7 @@ def run_tuning(
                     cluster=cluster,
                     clock=monotonic,
                 )
-                life = _Life(tools, planned, record, _runs(tools, record, cwd))
+                life = _Life(tools, planned, record, _runs(tools, record, order.arguments, cwd))
                 with _telling_how_to_go_on():
                     reason = life.search(budget_seconds)  # 3, 4
                     return life.prove(reason, order)  # 5, 6
@@ -253,8 +260,11 @@ def _typical_seconds(store: Store, planned: TunePlan, declared: ClusterSpec) -> 
     In seconds of this machine, as the budget is.
     """
     request = planned.request
+    arguments: tuple[str, ...] = ()
+    if request.is_program:
+        arguments = stored_arguments(Path(request.target), request.main, request.arguments)
     base = {
-        "workload": request.target,
+        "workload": SUBMIT if request.is_program else request.target,
         "engine": request.engine,
         "profile": request.base,
         "size_bytes": request.size_bytes,
@@ -270,6 +280,7 @@ def _typical_seconds(store: Store, planned: TunePlan, declared: ClusterSpec) -> 
         and row.attempt
         and row.attempt.state is AttemptState.OK
         and not row.trial.warm_up
+        and row.trial.arguments == arguments
         and all(one.level(row.trial) == base.get(one.name, one.empty) for one in FACTORS)
     ]
     return math.fsum(took) / len(took) if took else None
@@ -281,6 +292,7 @@ def _refuse_small_budget(
     pairs: int,
     *,
     go_on: str,
+    takes_size: bool,
     looks_seconds: float = 0.0,
     further_seconds: float = 0.0,
 ) -> None:
@@ -301,8 +313,8 @@ def _refuse_small_budget(
         f" {format_seconds(run_seconds)}{looks}, {pairs} pairs of two such runs with a tenth to"
         f" spare {format_seconds(proof)}, and one run to try something; together"
         f" {format_seconds(needed)}",
-        hint=f"allow --budget {_whole_minutes(needed + further_seconds)}min{go_on}, or a smaller"
-        " --size",
+        hint=f"allow --budget {_whole_minutes(needed + further_seconds)}min{go_on}"
+        + (", or a smaller --size" if takes_size else ""),
     )
 
 
@@ -346,7 +358,13 @@ def _found_record(
         or (order.start is Start.BEGIN and not unfinished)
     ):
         if typical_seconds is not None:
-            _refuse_small_budget(request.budget_seconds, typical_seconds, request.pairs, go_on="")
+            _refuse_small_budget(
+                request.budget_seconds,
+                typical_seconds,
+                request.pairs,
+                go_on="",
+                takes_size=bool(request.size_bytes),
+            )
         _check_out(order.out)  # a record that nothing can come of would be in the next one's way
         return begin_record(home, request)
     if order.start is Start.BEGIN:
@@ -366,7 +384,7 @@ def _nothing_to_resume() -> UsageError:
 def _refuse_changes(latest: TuningRecord, order: TuneOrder, request: TuningRequest) -> None:
     """Refuse to go on with what was begun on another cluster, or with another seed or number."""
     if latest.end is None and latest.request.cluster_sha256 != request.cluster_sha256:
-        program = ", the program" if request.is_program else ""
+        program = ", the program, the folder it starts in" if request.is_program else ""
         raise UsageError(
             f"tuning {latest.request.id} cannot continue: the cluster, its profile{program} or the "
             "space of settings has changed",
@@ -383,10 +401,12 @@ def _refuse_changes(latest: TuningRecord, order: TuneOrder, request: TuningReque
             )
 
 
-def _runs(tools: TuneTools, record: TuningRecord, cwd: Path) -> TuneRuns:
+def _runs(
+    tools: TuneTools, record: TuningRecord, arguments: tuple[str, ...], cwd: Path
+) -> TuneRuns:
     request = record.request
     if request.is_program:
-        return ProgramRuns(tools, request, cwd=cwd)
+        return ProgramRuns(tools, request, arguments=arguments, cwd=cwd)
     runs = WorkloadRuns(tools, request)
     sizes = sizes_of(request.size_bytes)
     for row in record.runs:
@@ -445,6 +465,7 @@ class _Life:
                     standing.wall_seconds(0),
                     record.request.pairs,
                     go_on=again,
+                    takes_size=bool(record.request.size_bytes),
                     looks_seconds=standing.looks_seconds,
                     further_seconds=self._further_seconds(standing),
                 )

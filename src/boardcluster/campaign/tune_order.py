@@ -15,6 +15,7 @@ from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.request import single_workload
 from boardcluster.campaign.submit import UserProgram, check_program
 from boardcluster.campaign.trial_jobs import check_spark_fits
+from boardcluster.catalog.lookup import find_board
 from boardcluster.errors import BoardclusterError, CapacityError, UsageError
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.job_sizing import real_cores, size_job
@@ -39,6 +40,7 @@ from boardcluster.tuning.space import (
     read_space,
     settings_of_params,
 )
+from boardcluster.twin.heat import power_model_of
 from boardcluster.workloads import load_workload, workload_names
 
 __all__ = ["PAIRS_LEAST", "TuneOrder", "TunePlan", "checked_settings", "plan_tuning"]
@@ -245,12 +247,12 @@ def _request(
                 hint="for MapReduce give the main class first after `--`",
             )
         check_program(UserProgram(engine=engine, path=Path(order.target), arguments=()))
-    if order.objective is not Objective.TIME and not (declared.meters or declared.power_models):
+    if order.objective is not Objective.TIME and not _knows_energy(declared):
         raise UsageError(
             f"the objective {order.objective} needs the energy of every run, but the cluster has no"
-            " power meter",
-            hint="declare a [[meter]] in cluster.toml, see docs/how-to/measure-energy.md, or choose"
-            " --objective time",
+            " power meter and no model of its nodes' power",
+            hint="declare a [[meter]] or a [[power]] in cluster.toml, see"
+            " docs/how-to/measure-energy.md, or choose --objective time",
         )
     base = order.base or declared.profile
     if base.endswith(".toml"):
@@ -286,6 +288,15 @@ def _request(
         cluster_sha256=_digest(declared, base, Path(order.target) if order.is_program else None),
         version=__version__,
     )
+
+
+def _knows_energy(declared: ClusterSpec) -> bool:
+    """Whether runs have an energy: metered, by a declared model, or by the catalog's of boards."""
+    if declared.meters or declared.power_models:
+        return True
+    boards = [node.twin.board for node in declared.nodes if node.twin is not None]
+    known = (power_model_of(find_board(board), "") is not None for board in boards)
+    return len(boards) == len(declared.nodes) and all(known)
 
 
 def _check_program_order(order: TuneOrder) -> None:
@@ -324,6 +335,7 @@ def _digest(declared: ClusterSpec, base: str, program: Path | None) -> str:
     if program is not None:
         with program.open("rb") as stream:
             parts.append(hashlib.file_digest(stream, "sha256").hexdigest())
+        parts.append(str(Path.cwd()))  # it starts there, and may read what is there
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

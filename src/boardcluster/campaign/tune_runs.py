@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import random
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +25,7 @@ from boardcluster.campaign.submit import UserProgram, new_program_trial, submit_
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.variants import VariantSwitcher
-from boardcluster.errors import ClusterError, RemoteError, RunError
+from boardcluster.errors import BoardclusterError, ClusterError, RemoteError, RunError
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -35,6 +37,9 @@ from boardcluster.records import (
     Trial,
     in_cell,
 )
+from boardcluster.services.disk_space import require_space_for_run
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import Store
 from boardcluster.tuning.record import (
     BASE,
@@ -58,8 +63,12 @@ __all__ = [
 ]
 
 _LONGEST_SECONDS = 86_400.0
+_RUN = "{run}"
+"""In an argument of one's own program: another name in each run."""
 _LOST = (ClusterError, RemoteError)
 """What the driver raises where a node or daemon was lost, or no node can be asked."""
+_SCHEME = re.compile(r"(?P<name>[A-Za-z][\w+.-]*):(?://[^/]*)?")
+"""Of an address, with the host (RFC 3986, section 3)."""
 _PROOF_TRIES = 3
 """A proof goes on so often after a node was lost."""
 
@@ -408,18 +417,48 @@ def _wall_seconds(attempt: Attempt, found: Measurement | None) -> float:
     return max((last - first).total_seconds(), found.duration_seconds if found else 0.0)
 
 
+def _delete_outputs(live: LiveCluster, arguments: Iterable[str], run: str) -> None:
+    """Delete what a run wrote to HDFS under its own name; a search of 100 runs would fill it.
+
+    Best effort: what stays costs space, not correctness.
+    """
+    hdfs = WebHdfs(live.layout, live.master)
+    for path in {_own_path(text, run) for text in arguments} - {""}:
+        with contextlib.suppress(BoardclusterError):
+            hdfs.delete(path if path.startswith("/") else f"/user/{live.layout.user}/{path}")
+
+
+def _own_path(argument: str, run: str) -> str:
+    """Return the path of HDFS in an argument, to the end of the part that has a run's own name.
+
+    Returns:
+        Empty where there is none, or where it is of another file system.
+    """
+    before, found, after = argument.partition(run)
+    path = before.rpartition("=")[2] + found + after.partition("/")[0]
+    if scheme := _SCHEME.match(path):
+        if scheme["name"].lower() != "hdfs":
+            return ""
+        path = path[scheme.end() :]
+    return path if run in path else ""
+
+
 class ProgramRuns:
     """Runs of the user's own program: a record each, as ``submit`` makes them; none is verified.
 
     Args:
         tools: what runs need.
         request: what is tuned.
+        arguments: of the program, secrets included, which the request does not have.
         cwd: folder to submit from.
     """
 
-    def __init__(self, tools: TuneTools, request: TuningRequest, *, cwd: Path) -> None:
+    def __init__(
+        self, tools: TuneTools, request: TuningRequest, *, arguments: tuple[str, ...], cwd: Path
+    ) -> None:
         self._tools = tools
         self._request = request
+        self._arguments = arguments
         self._cwd = cwd
 
     def require_same_input(self, base: Candidate) -> None:
@@ -430,22 +469,27 @@ class ProgramRuns:
         program = UserProgram(
             engine=request.engine,
             path=Path(request.target),
-            arguments=request.arguments,
+            arguments=self._arguments,
             main=request.main,
             settings={**candidate.settings},
         )
         campaign, trial = new_program_trial(tools.declared, program, profile=request.base)
-        arguments = tuple(text.replace("{run}", trial.id) for text in request.arguments)
-        attempt, _ = submit_program(
-            tools.cluster(trial),
-            tools.store,
-            campaign,
-            trial,
-            replace(program, arguments=arguments),
-            timeout_seconds=limit_seconds or _LONGEST_SECONDS,
-            cwd=self._cwd,
-            told=tools.follow.line,
-        )
+        arguments = tuple(text.replace(_RUN, trial.id) for text in self._arguments)
+        live = tools.cluster(trial)
+        require_space_for_run(live.home, on_this_machine=live.spec.capabilities.on_this_machine)
+        try:
+            attempt, _ = submit_program(
+                live,
+                tools.store,
+                campaign,
+                trial,
+                replace(program, arguments=arguments),
+                timeout_seconds=limit_seconds or _LONGEST_SECONDS,
+                cwd=self._cwd,
+                told=tools.follow.line,
+            )
+        finally:
+            _delete_outputs(live, arguments, trial.id)
         return attempt
 
     def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:

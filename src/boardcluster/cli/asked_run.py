@@ -71,6 +71,10 @@ def one(
     Raises:
         UsageError: an option is wrong or missing.
     """
+    from boardcluster.campaign.submit import stored_arguments  # noqa: PLC0415  slow to load
+    from boardcluster.services.containers import copies_of, fit_of  # noqa: PLC0415  slow to load
+    from boardcluster.workloads import parameter_defaults  # noqa: PLC0415  slow to load
+
     found = _workload(workload)
     if found is not None and job.program:
         raise UsageError(
@@ -78,7 +82,7 @@ def one(
         )
     engines = (Engine.MAPREDUCE, Engine.SPARK) if found is None else found.engines
     chosen = choose_engine(workload, job.engine, engines)
-    size_bytes = _size(workload, job.size, found)
+    program = stored_arguments(Path(job.program[0]), "", job.program[1:]) if job.program else ()
     declared = None
     named = hardware.board and (hardware.medium or not chosen.on_yarn)
     is_named = bool(named and hardware.workers)
@@ -89,7 +93,7 @@ def one(
     asked = AskedRun(
         workload=workload,
         engine=chosen,
-        size_bytes=size_bytes,
+        size_bytes=_size(workload, job.size, found),
         workers=hardware.workers,
         workers_least=1 if found is None else found.workers_least,
         board=hardware.board,
@@ -99,11 +103,8 @@ def one(
         profile=_profile(learning.profile),
         parameters=_parameters(workload, job.parameters or (), found),
         settings={**(declared.settings if declared else {}), **_settings(job.setting or ())},
-        arguments=_program_arguments(job.program or ()),
+        arguments=program,
     )
-    from boardcluster.services.containers import copies_of, fit_of  # noqa: PLC0415  slow to load
-    from boardcluster.workloads import parameter_defaults  # noqa: PLC0415  slow to load
-
     defaults = {} if found is None else parameter_defaults(workload)
     answer = predict_run(
         asked,
@@ -114,7 +115,6 @@ def one(
         mixed=learning.mixed,
         tainted=learning.tainted,
     )
-
     return replace(answer, fit=fit_of(answer, spec))
 
 
@@ -131,32 +131,11 @@ def _workload(name: str) -> Workload | None:
     return load_workload(name)
 
 
-def _program_arguments(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return a program and its arguments as ``submit`` stores them."""
-    if not texts:
-        return ()
-    from boardcluster.campaign.submit import stored_arguments  # noqa: PLC0415  slow to load
-
-    return stored_arguments(Path(texts[0]), "", texts[1:])
-
-
 def _size(name: str, size: str | None, found: Workload | None) -> int:
-    """Return the size of the input; 0 for the user's own program, of which no run knows it.
-
-    Raises:
-        UsageError: a size is wrong, missing, or given where none is known.
-    """
-    if found is None:
-        if size is not None:
-            raise UsageError(
-                f"--size cannot be used with {_PROGRAM}: how much a program of your own reads is"
-                " not known",
-                hint="leave it out; a prediction is for the arguments of --program",
-            )
-        return 0
     from boardcluster.workloads.base import InputKind  # noqa: PLC0415  slow to load
 
-    return require_size(name, size, takes_input=found.input_kind is not InputKind.NOTHING)
+    takes_input = found is not None and found.input_kind is not InputKind.NOTHING
+    return require_size(name, size, takes_input=takes_input)
 
 
 def _profile(name: str) -> str:

@@ -44,7 +44,9 @@ def print_tune_preview(preview: TunePreview, *, as_json: bool) -> None:
     known = ", ".join(row.origin for row in plan.known) or "nothing"
     say(f"tried first: the base {plan.request.base}, then {known}")
     sizes = ", ".join(format_bytes(size) for size in preview.sizes_bytes if size)
-    say(f"sizes: {sizes or 'none, because it takes no input'}")
+    of_program = "what a program reads is in its arguments"
+    why = of_program if plan.request.is_program else "it takes no input"
+    say(f"sizes: {sizes or f'none, because {why}'}")
     if preview.run_seconds is None or preview.proof_seconds is None or preview.runs is None:
         say("no run of it is stored yet, so how many fit into the budget is unknown")
         return

@@ -12,7 +12,7 @@ from boardcluster.plan.asking import OwnNodes, RunArchive, predict_question
 from boardcluster.plan.hardware import OWN_HARDWARE, board_of, board_rates, medium_of
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.question import Question, read_input_size
-from boardcluster.records import ClusterSpec, Engine
+from boardcluster.records import CampaignKind, ClusterSpec, Engine
 from boardcluster.store import Store
 from boardcluster.store.files import DATABASE_NAME
 
@@ -95,9 +95,9 @@ def require_size(workload: str, size: str | int | None, *, takes_input: bool) ->
     """
     if not takes_input:
         if size is not None:
-            raise UsageError(
-                f"--size has no effect: {workload} takes no input", hint="leave it out"
-            )
+            unknown = "how much a program of your own reads is not known"
+            why = unknown if workload == CampaignKind.SUBMIT else f"{workload} takes no input"
+            raise UsageError(f"--size has no effect: {why}", hint="leave it out")
         return 0
     if size is None:
         raise UsageError(f"{workload} needs the size of its input", hint="give --size, e.g. 4GB")

@@ -21,6 +21,7 @@ __all__ = [
     "full_disk",
     "fullest_disk",
     "require_disk_space",
+    "require_space_for_run",
     "require_space_of_driver",
     "sick_disks",
     "used_percent",
@@ -77,6 +78,22 @@ def require_space_of_driver(home: Path) -> None:
         CapacityError: with the arithmetic.
     """
     require_space(home, need_bytes=_NEED_BYTES, purpose="keeping results")
+
+
+def require_space_for_run(home: Path, *, on_this_machine: bool) -> None:
+    """Refuse a run on a disk that is too full for it, or for what it measures.
+
+    Args:
+        home: the cluster's state folder.
+        on_this_machine: whether its nodes are on the disk of that folder, too.
+
+    Raises:
+        CapacityError: with the arithmetic.
+    """
+    if on_this_machine:
+        require_disk_space(home)
+    else:
+        require_space_of_driver(home)
 
 
 def sick_disks(

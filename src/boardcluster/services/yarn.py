@@ -32,6 +32,8 @@ __all__ = [
     "unhealthy_nodes",
 ]
 
+_HEAP_MIB = 256
+"""Of clients that only submit."""
 _HISTORY_WAIT_SECONDS = 20.0
 _ANSWER_SECONDS = 20.0
 _DOCUMENT_SECONDS = 5.0
@@ -82,7 +84,13 @@ class JobHistory:
 
 
 def hadoop_command(
-    layout: Layout, *, conf: str, main: str, arguments: Sequence[str], jars: Sequence[str] = ()
+    layout: Layout,
+    *,
+    conf: str,
+    main: str,
+    arguments: Sequence[str],
+    jars: Sequence[str] = (),
+    heap_mib: int = _HEAP_MIB,
 ) -> list[str]:
     """Return the command that runs a class of Hadoop, or of further jars, on the master.
 
@@ -90,7 +98,7 @@ def hadoop_command(
     """
     class_path = ":".join([*layout.engines.jars("hadoop"), conf, *jars])
     return [
-        *(str(layout.java.program), "-Xmx256m", "-XX:-UsePerfData"),
+        *(str(layout.java.program), f"-Xmx{heap_mib}m", "-XX:-UsePerfData"),
         *processor_flags(layout, [layout.spec.master]),
         *job_options(layout, Engine.MAPREDUCE, brief=True),
         "--add-opens=java.base/java.lang=ALL-UNNAMED",
@@ -102,14 +110,21 @@ def hadoop_command(
 
 
 def mapreduce_command(
-    layout: Layout, *, conf: str, jar: str, arguments: Sequence[str]
+    layout: Layout,
+    *,
+    conf: str,
+    jar: str,
+    arguments: Sequence[str],
+    heap_mib: int = _HEAP_MIB,
 ) -> list[str]:
     """Return the command that submits a MapReduce program from the master, as ``hadoop jar`` does.
 
     The arguments are the main class and its own.
     """
     main = "org.apache.hadoop.util.RunJar"
-    return hadoop_command(layout, conf=conf, main=main, arguments=[jar, *arguments])
+    return hadoop_command(
+        layout, conf=conf, main=main, arguments=[jar, *arguments], heap_mib=heap_mib
+    )
 
 
 def file_system_command(layout: Layout, *, conf: str, arguments: Sequence[str]) -> list[str]:

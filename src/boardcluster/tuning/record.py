@@ -26,6 +26,7 @@ from typing import Any
 
 from boardcluster.errors import StoreError
 from boardcluster.records import Engine
+from boardcluster.redaction import redact
 from boardcluster.tuning.space import Level, RuledOut
 
 __all__ = [
@@ -111,13 +112,17 @@ class TuningRequest:
     parameters: dict[str, str] = field(default_factory=dict)
     """Parameters of the workload."""
     arguments: tuple[str, ...] = ()
-    """Of the user's own program: its arguments."""
+    """Of the user's own program: its arguments, in which secrets are hidden."""
     main: str = ""
     """Of the user's own program: its main class."""
     cluster_sha256: str = ""
     """Digest of the cluster, the space and the user's own program, with which it can go on."""
     version: str = ""
     """Version of boardcluster that began it."""
+
+    def __post_init__(self) -> None:
+        """Hide secrets in arguments: they are written down, and a bundle takes them along."""
+        object.__setattr__(self, "arguments", redact(self.arguments))
 
     @property
     def is_program(self) -> bool:

@@ -207,6 +207,28 @@ def desk(live: LiveCluster, world: World, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(live, world, store, campaign, trial, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("SafeModeException: Cannot create file", "storage: HDFS is in safe mode, so nothing"),
+        (
+            "File /out/part-0 could only be written to 0 of the 1 minReplication nodes",
+            "storage: no DataNode took a block",
+        ),
+    ],
+)
+def test_a_program_that_hdfs_had_no_room_for_is_not_at_fault(
+    desk: Desk, script: Path, monkeypatch: pytest.MonkeyPatch, words: str, reason: str
+) -> None:
+    monkeypatch.setattr(module, "fullest_disk", lambda *_: "")
+    desk.world.jobs = [lambda: end(1)]
+    monkeypatch.setattr(SubmissionOutcome, "failure", property(lambda _: f"exit status 1: {words}"))
+    attempt, _ = desk.submit(program(script, Engine.SPARK))
+    assert attempt.state is AttemptState.INVALID
+    assert attempt.reason.startswith(reason)
+    assert words in attempt.reason
+
+
 def test_what_tells_programs_apart_is_stored(
     desk: Desk, jar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -545,6 +567,21 @@ def test_what_a_program_imports_must_be_there(script: Path, tmp_path: Path) -> N
     with pytest.raises(InputError, match=r"not a file: .*no\.py"):
         check_program(replace(program(script), py_files=(str(tmp_path / "no.py"),)))
     check_program(replace(program(script), py_files=("hdfs:///lib/more.zip", str(script))))
+
+
+@pytest.mark.parametrize(("memory_mib", "heap"), [(1024, "-Xmx256m"), (8192, "-Xmx1024m")])
+def test_a_mapreduce_program_has_a_part_of_the_masters_memory(
+    desk: Desk, jar: Path, memory_mib: int, heap: str
+) -> None:
+    spec = desk.live.spec
+    master, *others = (
+        replace(node, memory_bytes=memory_mib << 20) if node == spec.master else node
+        for node in spec.nodes
+    )
+    layout = replace(desk.live.layout, spec=replace(spec, nodes=(master, *others)))
+    desk.live = replace(desk.live, layout=layout)
+    desk.submit(program(jar, Engine.MAPREDUCE, "Main"))
+    assert heap in desk.world.submissions[0]["argv"]
 
 
 def test_a_mapreduce_jar_is_submitted_as_hadoop_jar_does(desk: Desk, jar: Path) -> None:

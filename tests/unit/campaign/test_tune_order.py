@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ import pytest
 
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.tune_order import TuneOrder, TunePlan, plan_tuning
-from boardcluster.records import ClusterSpec, Engine
+from boardcluster.errors import UsageError
+from boardcluster.records import ClusterSpec, Engine, NodeTwin
 from boardcluster.services.pair import pair_ids
+from boardcluster.tuning.record import Objective
 
 MakeSpec = Callable[..., ClusterSpec]
 
@@ -41,6 +44,19 @@ def test_what_the_cluster_fixes_is_not_searched(spec: ClusterSpec, tmp_path: Pat
     )
     assert "mapreduce.map.speculative" in reasons["speculation"]
     assert all("mapreduce.job.reduces" not in row.settings for row in plan.known)
+
+
+@pytest.mark.parametrize(
+    ("board", "known"), [("rpi-4b-4gb-1500mhz", True), ("rpi-5b-8gb-3000mhz", False), ("", False)]
+)
+def test_energy_can_be_modelled_by_what_the_catalog_knows_of_boards(
+    spec: ClusterSpec, tmp_path: Path, board: str, known: bool
+) -> None:
+    twin = NodeTwin(board=board) if board else None
+    spec = replace(spec, nodes=tuple(replace(node, twin=twin) for node in spec.nodes))
+    order = TuneOrder(target="wordcount", size_bytes=64_000_000, objective=Objective.BOTH)
+    with contextlib.nullcontext() if known else pytest.raises(UsageError, match="no model of its"):
+        plan_tuning(order, spec, tuning_id="t", cache=tmp_path, follow=LineProgress())
 
 
 def test_what_a_parameter_sets_is_not_searched(spec: ClusterSpec, tmp_path: Path) -> None:

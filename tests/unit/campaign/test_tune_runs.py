@@ -10,10 +10,11 @@ from tests.unit.cli.desk import Desk
 from tests.unit.tuning.surface import request
 
 from boardcluster.campaign.follow import LineProgress
+from boardcluster.campaign.submit import UserProgram
 from boardcluster.campaign.trial import Bench, TrialEnd
-from boardcluster.campaign.tune_runs import TuneTools, WorkloadRuns
+from boardcluster.campaign.tune_runs import ProgramRuns, TuneTools, WorkloadRuns
 from boardcluster.campaign.variants import VariantSwitcher
-from boardcluster.errors import RunError, UnreachableError
+from boardcluster.errors import CapacityError, RemoteError, RunError, UnreachableError
 from boardcluster.records import AttemptState, Engine, Trial
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
@@ -109,6 +110,72 @@ def test_only_a_limit_of_the_search_stops_a_run_within_a_day(
     monkeypatch.setattr("boardcluster.campaign.tune_runs.run_trials", run_trials)
     WorkloadRuns(tools, REQUEST).run(POINT, 64_000_000, limit_seconds)
     assert seen == [timeout_seconds]
+
+
+class Lost:
+    """Stands for a submission: notes what is handed in, and loses a node."""
+
+    def __init__(self) -> None:
+        self.arguments: list[tuple[str, ...]] = []
+
+    def __call__(self, *given: object, **_: object) -> None:
+        program = given[4]
+        assert isinstance(program, UserProgram)
+        self.arguments.append(program.arguments)
+        raise UnreachableError("node2 does not answer", hint="look at its cable")
+
+
+def program_runs(tools: TuneTools, *arguments: str) -> ProgramRuns:
+    own = request(target="/own/app.py", size_bytes=0, arguments=arguments)
+    return ProgramRuns(tools, own, arguments=arguments, cwd=tools.home)
+
+
+def test_what_a_run_of_a_program_wrote_under_its_own_name_is_deleted(
+    desk: Desk, tools: TuneTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted: list[str] = []
+
+    class Hdfs:
+        def __init__(self, *_: object) -> None: ...
+
+        def delete(self, path: str) -> None:
+            deleted.append(path)
+            raise RemoteError("there is none", hint="")
+
+    lost = Lost()
+    monkeypatch.setattr("boardcluster.campaign.tune_runs.submit_program", lost)
+    monkeypatch.setattr("boardcluster.campaign.tune_runs.WebHdfs", Hdfs)
+    own = program_runs(
+        tools,
+        *("/data/in", "/data/out-{run}/part", "out-{run}", "--out=/b/{run}.txt"),
+        *("hdfs:///c/{run}", "hdfs://master:8020/d/{run}/x", "file:/tmp/{run}", "s3a://b/{run}"),
+        *("/e#{run}", "hdfs://{run}/f", "n=5"),
+    )
+    own.run(POINT, 0, None)
+    own.run(POINT, 0, None)
+    assert lost.arguments[0] != lost.arguments[1], "each run writes elsewhere"
+    assert lost.arguments[0][0] == "/data/in"
+    run = lost.arguments[0][2].removeprefix("out-")
+    user = f"/user/{desk.live().layout.user}"
+    assert {path for path in deleted if run in path} == {
+        *(f"/data/out-{run}", f"{user}/out-{run}", f"/b/{run}.txt"),
+        *(f"/c/{run}", f"/d/{run}", f"/e#{run}"),
+    }
+    assert len(deleted) == 12
+
+
+def test_a_program_is_not_run_on_a_full_disk(
+    tools: TuneTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise CapacityError("the disk is 95 % full", hint="free some")
+
+    lost = Lost()
+    monkeypatch.setattr("boardcluster.campaign.tune_runs.submit_program", lost)
+    monkeypatch.setattr("boardcluster.campaign.tune_runs.require_space_for_run", full)
+    with pytest.raises(CapacityError):
+        program_runs(tools).run(POINT, 0, None)
+    assert lost.arguments == []
 
 
 def test_a_proof_tells_why_runs_of_it_failed(

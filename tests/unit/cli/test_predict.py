@@ -94,7 +94,7 @@ def test_a_board_has_the_link_that_the_catalog_says(tmp_path: Path) -> None:
         (["pi", "--engine", "spark", "--program", "app.py", *BOARDS], "--program can only be used"),
         (
             ["submit", "--engine", "spark", "--program", "app.py", "--size", "3GB", *BOARDS],
-            "--size cannot be used with submit: how much a program of your own reads is not known",
+            "--size has no effect: how much a program of your own reads is not known",
         ),
         (["wordcount", "--size", "2GB", *BOARDS], "wordcount runs on"),
         (["wordcount", "--engine", "mpi", "--size", "2GB", *BOARDS], "does not run on mpi"),

@@ -60,16 +60,16 @@ def test_what_varies_has_a_column(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_programs_of_ones_own_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    own = {"workload": "submit", "size_bytes": 0}
+    own: dict[str, Any] = {"workload": "submit", "size_bytes": 0}
     print_results(
         [
-            result(0, **own, arguments=("/home/me/a.py", "two words")),
-            result(1, **own, arguments=("/home/me/b.py", "--password", "abc")),
+            result(0, **own, arguments=("/own/a.py", "two words")),
+            result(1, **own, arguments=("/own/b.py", "--password", "abc")),
         ]
     )
     shown = capsys.readouterr().out
     assert "program" in shown
-    assert "/home/me/a.py 'two words'" in " ".join(shown.split())
+    assert "/own/a.py 'two words'" in " ".join(shown.split())
     assert "abc" not in shown
 
 

@@ -671,6 +671,7 @@ def test_a_program_of_ones_own_is_tuned_by_its_runs(
     app = tmp_path / "app.py"
     app.write_text("print(1)\n")
     ran: list[tuple[dict[str, str], tuple[str, ...]]] = []
+    given = ("in", "out-{run}", "--password", "hunter2")
 
     def submit(
         live: LiveCluster,
@@ -701,10 +702,18 @@ def test_a_program_of_ones_own_is_tuned_by_its_runs(
 
     monkeypatch.setattr("boardcluster.campaign.tune_runs.submit_program", submit)
     monkeypatch.setattr("boardcluster.campaign.tune.monotonic", lambda: 61.0 * len(ran))
-    done = tuned("tune", str(app), "--budget", "30min", "--seed", "3", "--", "in", "out-{run}")
+    before = tuned("tune", str(app), "--dry-run", "--", *given)
+    assert "sizes: none, because what a program reads is in its arguments" in before.stdout
+    assert "no run of it is stored yet" in before.stdout
+    done = tuned("tune", str(app), "--budget", "30min", "--seed", "3", "--", *given)
     assert "times the time of default" in done.stdout
     assert len({arguments for _, arguments in ran}) == len(ran), "each run writes elsewhere"
-    assert all(row[1][0] == "in" for row in ran)
+    assert all((row[1][0], row[1][3]) == ("in", "hunter2") for row in ran)
+    after = tuned("tune", str(app), "--dry-run", "--", *given)
+    assert "a run takes about 1 min 01 s" in " ".join(after.stdout.split())
+    with pytest.raises(UsageError, match="too small for one proof") as refused:
+        tuned("tune", str(app), "--budget", "2min", "--new", "--", *given)
+    assert "--size" not in refused.value.hint
     _, written = profile_of(tuned)
     assert FAST in written["spark-defaults"]["spark.executor.extraJavaOptions"]
     assert written["tuned"]["workload"] == str(app)
@@ -712,11 +721,17 @@ def test_a_program_of_ones_own_is_tuned_by_its_runs(
     with pytest.raises(UsageError, match="--size, --input and --set are for workloads"):
         tuned("tune", str(app), "--size", "1MB")
     [record] = (tuned.home / "tunings").glob("*.jsonl")
+    assert "hunter2" not in record.read_text()
     lines = record.read_text().splitlines(keepends=True)
     record.write_text("".join(line for line in lines if '"event": "end"' not in line))
+    changed = "the program, the folder it starts in or the space of settings"
+    with monkeypatch.context() as elsewhere:
+        elsewhere.chdir(tuned.home)
+        with pytest.raises(UsageError, match=changed):
+            tuned("tune", str(app), "--continue", "--", *given)
     app.write_text("print(2)\n")
-    with pytest.raises(UsageError, match="its profile, the program or the space of settings"):
-        tuned("tune", str(app), "--continue", "--", "in", "out-{run}")
+    with pytest.raises(UsageError, match=changed):
+        tuned("tune", str(app), "--continue", "--", *given)
     jar = tmp_path / "job.jar"
     jar.write_bytes(b"PK\x03\x04")
     with pytest.raises(UsageError, match="which engine is to run"):

@@ -460,6 +460,13 @@ def test_an_argument_may_hold_any_character(tmp_path: Path) -> None:
     assert record.request == strange
 
 
+def test_secrets_of_a_program_are_not_written_down(tmp_path: Path) -> None:
+    begin_record(tmp_path, request(arguments=("--password", "hunter2", "in")))
+    [record] = read_records(tmp_path)
+    assert record.request.arguments == ("--password", "(hidden)", "in")
+    assert record.request.key == request(arguments=("--password", "hunter2", "in")).key
+
+
 def test_the_summary_says_what_each_setting_brought() -> None:
     record = begin(seed=2)
     search(record, World(), field())
