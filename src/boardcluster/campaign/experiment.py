@@ -32,6 +32,7 @@ from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     ClusterError,
+    LockedError,
     SpecError,
     UsageError,
 )
@@ -160,7 +161,8 @@ def check_experiment(
     stands = []
     for file, spec in specs.items():
         with _noting(found, file.stem):
-            stands.append(_stand(file, spec, homes[file], campaign, found))
+            freed_bytes = 0 if keep else sum(map(_leftover_bytes, stands))
+            stands.append(_stand(file, spec, homes[file], campaign, found, freed_bytes=freed_bytes))
     if any(stand.left for stand in stands):
         stands = _fitting(stands, found, keep=keep)
     if len(stands) == len(specs):
@@ -199,15 +201,21 @@ def _stand(
     home: Path,
     campaign: CampaignSpec,
     found: list[BoardclusterError],
+    *,
+    freed_bytes: int,
 ) -> Stand:
-    """Look at what a twin has done and has still to do."""
+    """Look at what a twin has done and has still to do.
+
+    ``freed_bytes`` of this machine's disk are deleted before it begins.
+    """
     any_order = replace(campaign, seed=0)
     trials = plan(any_order, spec, campaign_id="dry-run")
     begun, left = _progress(home, campaign, spec, trials)
     preflight: Preflight | None = None
     if left:
         with Store.open(home, read_only=True) as store:
-            preflight = preflight_of(_existing(home), spec, store, left)
+            folder = _existing(home)
+            preflight = preflight_of(folder, spec, store, left, freed_bytes=freed_bytes)
         found.extend(
             CapacityError(f"{file.stem}: {problem}", hint="") for problem in preflight.problems
         )
@@ -275,8 +283,10 @@ def _fit(stand: Stand, host: Host) -> TwinPlan:
         (apply_variant(stand.spec, variant) for variant in variants),
         key=lambda row: len(row.nodes),
     )
-    names = [node.name for node in largest.nodes]
-    return plan_limits(largest, with_own_disks(host, stand.home / "nodes", names))
+    names = {node.name for node in largest.nodes}
+    if stand.campaign is None:  # what was left is deleted first, and has no node of this name
+        names.update(_leftovers(stand))
+    return plan_limits(largest, with_own_disks(host, stand.home / "nodes", sorted(names)))
 
 
 def _missing_bytes(stand: Stand) -> int:
@@ -288,14 +298,25 @@ def _missing_bytes(stand: Stand) -> int:
 def _without_leftovers(host: Host, stands: Sequence[Stand]) -> Host:
     """Return a host with the room that disks of a killed experiment take.
 
-    Those of twins that run before another one are deleted when that begins.
+    Those of twins that come before another one are deleted when that begins.
     """
     for stand in stands:
-        if stand.left and (stand.home / OF_EXPERIMENT).exists():
-            host = with_own_disks(
-                host, stand.home / "nodes", [node.name for node in stand.spec.nodes]
-            )
+        if names := _leftovers(stand):
+            host = with_own_disks(host, stand.home / "nodes", names)
     return host
+
+
+def _leftovers(stand: Stand) -> list[str]:
+    """Return the nodes whose disks a killed experiment left of a twin; also what it had before."""
+    nodes = stand.home / "nodes"
+    if not (stand.home / OF_EXPERIMENT).exists() or not nodes.is_dir():
+        return []
+    return sorted(folder.name for folder in nodes.iterdir())
+
+
+def _leftover_bytes(stand: Stand) -> int:
+    """Return the room that they take on this machine's disk."""
+    return held_bytes(stand.home / "nodes", _leftovers(stand))
 
 
 def _progress(
@@ -424,6 +445,8 @@ def run_stand(
         All its trials with their latest attempts.
     """
     if stand.campaign is not None and not stand.left:
+        if not keep:
+            _delete_leftovers(stand.home)
         with Store.open(stand.home, read_only=True) as store:
             return store.results(stand.campaign.id)
     request = CampaignRequest(
@@ -432,19 +455,36 @@ def run_stand(
         start=Start.RESUME if stand.campaign else Start.NEW,
     )
     mark = stand.home / OF_EXPERIMENT
-    of_user = (stand.home / "nodes").exists() and not mark.exists()
-    place_twin(stand.spec, stand.file, stand.home)
-    if keep or of_user:
-        mark.unlink(missing_ok=True)
-    else:
-        mark.touch()  # for the next experiment, if this one is killed
-    try:
-        return run_campaign(stand.home, request, cache=cache, follow=follow).results
-    finally:
-        if mark.exists() and load_state(stand.home) is None:
-            with driver_lock(stand.home, doing="experiment"):
-                operation.wipe(stand.home)
+    # Whose the nodes' data is must not be decided while an `up` makes it the user's.
+    with driver_lock(stand.home, doing="experiment"):
+        if stand.campaign is None:  # its disks may have other sizes, and it starts with its own
+            _wipe_marked(stand.home)
+        of_user = (stand.home / "nodes").exists() and not mark.exists()
+        place_twin(stand.spec, stand.file, stand.home)
+        if keep or of_user:
             mark.unlink(missing_ok=True)
+        else:
+            mark.touch()  # for the next experiment, if this one is killed
+        try:
+            done = run_campaign(stand.home, request, cache=cache, follow=follow, locked=True)
+            return done.results
+        finally:
+            _wipe_marked(stand.home)
+
+
+def _wipe_marked(home: Path) -> None:
+    """Delete what nodes keep only for an experiment, unless they run; with the lock held."""
+    mark = home / OF_EXPERIMENT
+    if mark.exists() and load_state(home) is None:
+        operation.wipe(home)
+        mark.unlink()
+
+
+def _delete_leftovers(home: Path) -> None:
+    """Delete what a killed experiment left of a twin that has nothing left to run."""
+    if (home / OF_EXPERIMENT).exists():
+        with contextlib.suppress(LockedError), driver_lock(home, doing="experiment"):
+            _wipe_marked(home)  # what another driver has by now is no leftover
 
 
 def verified_so_far(stand: Stand, checked: Checked) -> tuple[Result, ...]:

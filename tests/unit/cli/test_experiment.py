@@ -18,6 +18,7 @@ from boardcluster.campaign import experiment
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.upkeep import bring_up
 from boardcluster.cli.app import Stopped, app
+from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -373,6 +374,113 @@ def test_disks_of_a_killed_experiment_are_room_for_its_twins(
     held.clear()
     lab("--dry-run", "--keep")
     assert held == [slow, fast]
+
+
+def test_disks_of_a_twin_that_is_done_are_deleted_and_room_for_the_next(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab()
+    lab.write(fast=twin("fast", FAST, memory="3 GiB"))
+    home = lab.root / "slow"
+    image = home / "nodes" / "gone" / "disk.img"  # of a node that the twin has no more
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"x" * 100_000)
+    taken_bytes = image.stat().st_blocks * 512
+    (home / "of-experiment").touch()
+    freed: list[int] = []
+    held: list[Path] = []
+
+    def free_bytes(home: Path, spec: ClusterSpec, freed_bytes: int = 0) -> tuple[int, Any]:
+        freed.append(freed_bytes)
+        return 10**15, {}
+
+    def with_own_disks(host: Host, nodes: Path, names: Any) -> Host:
+        held.append(nodes)
+        return host
+
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", free_bytes)
+    monkeypatch.setattr("boardcluster.campaign.experiment.with_own_disks", with_own_disks)
+    lab("--keep")
+    assert image.exists()
+    assert (freed, held) == ([0, 0], [lab.root / "fast" / "nodes"])
+    freed.clear()
+    held.clear()
+    lab.write(fast=twin("fast", FAST, memory="2560 MiB"))
+
+    lab()
+
+    assert freed == [taken_bytes, 0]
+    assert held == [home / "nodes", lab.root / "fast" / "nodes"]
+    assert not (home / "nodes").exists()
+    assert not (home / "of-experiment").exists()
+
+
+def test_a_finished_twin_that_another_driver_uses_is_shown_as_it_is(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lab.json()
+    home = killed(lab)
+    with driver_lock(home, doing="up"):
+        assert lab.json() == first
+    assert (home / "nodes" / "n1").is_dir()
+
+
+def test_disks_of_a_killed_experiment_go_before_an_edited_twin_begins(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[bool] = []
+    home = killed(lab)
+    up = operation.up
+
+    def noted(folder: Path, **named: Any) -> Any:
+        there.append((folder / "nodes").exists())
+        return up(folder, **named)
+
+    monkeypatch.setattr(operation, "up", noted)
+    lab.desk.ends["pi"] = Stopped(130)
+    lab.write(slow=twin("slow", SLOW, workers=1))
+
+    lab()
+
+    assert there == [False]
+    assert not (home / "nodes").exists()
+
+
+def test_disks_of_a_killed_experiment_serve_the_campaign_that_goes_on(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.desk.ends["pi"] = Stopped(130)
+    lab()
+    del lab.desk.ends["pi"]
+    data = lab.root / "slow" / "nodes" / "n1" / "data"
+    data.parent.mkdir(parents=True)
+    data.touch()
+    (lab.root / "slow" / "of-experiment").touch()
+    there: list[bool] = []
+    up = operation.up
+
+    def noted(folder: Path, **named: Any) -> Any:
+        there.append(data.exists())
+        return up(folder, **named)
+
+    monkeypatch.setattr(operation, "up", noted)
+    lab()
+    assert there == [True, False]
+
+
+def test_what_an_up_of_the_same_twin_begins_is_never_marked_for_deletion(lab: TwinDesk) -> None:
+    home = lab.root / "slow"
+    checked: list[bool] = []
+    with driver_lock(home, doing="up"):
+        with pytest.raises(RunError, match="another boardcluster is using this cluster"):
+            lab()
+        checked.append((home / "of-experiment").exists())
+    (home / "nodes" / "n1").mkdir(parents=True)
+
+    lab()
+
+    assert checked == [False]
+    assert (home / "nodes" / "n1").is_dir()
 
 
 def test_keep_leaves_the_nodes_data(lab: TwinDesk) -> None:
