@@ -16,7 +16,7 @@ from boardcluster.analysis.cells import (
     settings,
     summarise,
 )
-from boardcluster.analysis.fingerprints import machines_among
+from boardcluster.analysis.fingerprints import boards_among, machines_among
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of
 from boardcluster.records import AttemptState, Engine, Result, Trial, in_cell
@@ -247,7 +247,11 @@ def _setup_words(
             yield f"{column_words(vary, column)}: the latest of {len(rows)} setups"
     cells = [cell for _, cell in chosen.values()]
     attempts = [cell.results[-1].attempt for cell in cells]
-    if names := machines_among(row.fingerprint for row in attempts if row is not None):
+    fingerprints = [row.fingerprint for row in attempts if row is not None]
+    names = list(machines_among(fingerprints))
+    if vary != _TWIN and (nodes := boards_among(fingerprints)):
+        names.append(f"what the boards of {', '.join(nodes)} have")
+    if names:
         yield f"columns differ in {', '.join(names)}"
 
 

@@ -5,18 +5,18 @@ Apart from ``operation``, so that a command which only reads it does not load wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.services.pair import pair_ids
-from boardcluster.services.profile import profile_names
+from boardcluster.services.profile import own_file_digests, profile_names
 from boardcluster.services.settings import check_setting
 from boardcluster.spec.cluster import load_cluster
 from boardcluster.spec.meters import MeterFacts
 from boardcluster.twin.parts import catalog_parts
 
-__all__ = ["read_spec"]
+__all__ = ["own_part_digests", "read_spec"]
 
 
 def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None) -> ClusterSpec:
@@ -32,4 +32,16 @@ def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None
         meter_kinds=meter_kinds,
         parts=catalog_parts(),
         check_setting=check_setting,
+    )
+
+
+def own_part_digests(nodes: Iterable[NodeSpec]) -> dict[str, str]:
+    """Return the SHA-256 of each user's own file that says what boards have.
+
+    These are boards, media, power supplies and cooling; empty for a file that is gone. Of parts of
+    the catalog there are none.
+    """
+    twins = [node.twin for node in nodes if node.twin is not None]
+    return own_file_digests(
+        name for twin in twins for name in (twin.board, twin.medium, twin.supply, twin.cooling)
     )

@@ -68,7 +68,7 @@ from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
-from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
+from boardcluster.services.profile import build_profile, own_file_digests, profile_names
 from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name, variant_words
 from boardcluster.store.files import read_cluster
@@ -203,7 +203,7 @@ def _check_own_profile(home: Path, spec: ClusterSpec) -> None:
         ClusterError: its file was edited or is gone since the cluster came up.
     """
     kept = str(home / _OWN_PROFILE)
-    digests = own_profile_digests([spec.profile, kept])
+    digests = own_file_digests([spec.profile, kept])
     if spec.profile in digests and digests[spec.profile] != digests[kept]:
         raise ClusterError(
             f"the profile {spec.profile} was edited since the cluster came up",

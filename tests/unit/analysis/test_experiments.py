@@ -98,6 +98,37 @@ def test_twins_measured_on_different_software_are_compared_and_it_is_said() -> N
     assert row.settings == ""
 
 
+def with_limits(result: Result, limits: str) -> Result:
+    assert result.attempt
+    setup = replace(result.attempt.fingerprint, limits=limits)
+    return replace(result, attempt=replace(result.attempt, fingerprint=setup))
+
+
+@pytest.mark.parametrize(
+    ("vary", "first", "second", "said"),
+    [
+        ("workers", "b, of own files x.toml 1", "b, of own files x.toml 2", "n1"),
+        ("workers", "b", "b", ""),
+        ("twin", "b", "c", ""),
+    ],
+)
+def test_columns_with_other_boards_are_compared_and_it_is_said(
+    vary: str, first: str, second: str, said: str
+) -> None:
+    one = with_limits(run(40, workers=1), f"n1: 0.5 cores; of a board with {first}")
+    four = with_limits(
+        run(10, workers=4, position=1),
+        f"n1: 0.2 cores; of a board with {second}\nn2: 0.2 cores; of a board with c",
+    )
+    if vary == "twin":
+        results = {"a": [one], "b": [replace(four, trial=replace(four.trial, workers=1))]}
+        (row,) = tabulate(results, vary=vary, columns=("a", "b"), published=()).rows
+    else:
+        (row,) = tabulate({"a": [one, four]}, vary=vary, columns=("1", "4"), published=()).rows
+    assert row.entries[1].ratio == 4
+    assert row.settings == (f"columns differ in what the boards of {said} have" if said else "")
+
+
 def test_numbers_of_workers_are_columns_of_each_twin() -> None:
     rows = [run(80, workers=1), run(20, workers=4, position=1)]
 
