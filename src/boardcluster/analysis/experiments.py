@@ -19,7 +19,7 @@ from boardcluster.analysis.cells import (
 from boardcluster.analysis.fingerprints import boards_among, machines_among
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of
-from boardcluster.records import AttemptState, Engine, Result, Trial, in_cell
+from boardcluster.records import AttemptState, Engine, Result, Trial, Verdict, in_cell
 
 __all__ = [
     "FAR_PERCENT",
@@ -61,7 +61,9 @@ class ExperimentEntry:
     column: str
     """The value that varies."""
     count: int
-    """Runs that count: verified, valid, no warm-ups."""
+    """Runs that count: verified, no warm-ups, and valid or tainted so little that they may stay."""
+    tainted: int
+    """How many of them are tainted."""
     mean_seconds: float | None
     """Their mean, as on the boards; None without any."""
     interval_seconds: Interval | None
@@ -272,6 +274,7 @@ def _entry(
     return ExperimentEntry(
         column=column,
         count=cell.count if cell else 0,
+        tainted=cell.counted(Verdict.TAINTED) if cell else 0,
         mean_seconds=cell.mean_seconds if cell else None,
         interval_seconds=cell.interval_seconds if cell else None,
         dilations=tuple(sorted({dilation_of(row) for row in cell.results})) if cell else (),

@@ -16,7 +16,14 @@ from boardcluster.analysis.experiments import (
     is_of,
     tabulate,
 )
-from boardcluster.records import AttemptState, Engine, MasterPlacement, Result, Verdict
+from boardcluster.records import (
+    AttemptState,
+    Disturbance,
+    Engine,
+    MasterPlacement,
+    Result,
+    Verdict,
+)
 
 
 def run(
@@ -262,6 +269,19 @@ def test_runs_that_do_not_count_are_listed_and_in_no_mean() -> None:
         ("a", 3, "invalid", ""),
         ("a", 4, "pending", ""),
     ]
+
+
+def test_tainted_runs_that_count_are_counted_as_such() -> None:
+    stolen = Disturbance(cause="steal", node="pi1", share=0.1, adjustable=True)
+    slow = run(40, verdict=Verdict.TAINTED, position=1)
+    assert slow.measurement
+    slow = replace(slow, measurement=replace(slow.measurement, disturbances=(stolen,)))
+
+    table = tabulate({"a": [run(20), slow], "b": []}, vary="twin", columns=("a", "b"), published=())
+
+    one, none = table.rows[0].entries
+    assert (one.mean_seconds, one.count, one.tainted, none.tainted) == (30, 2, 1, 0)
+    assert table.left_out == ()
 
 
 def test_nothing_measured_is_an_empty_table() -> None:

@@ -14,6 +14,7 @@ from tests.unit.cli.desk import Desk, MakeLayout, bad, good, make_desk
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
+from boardcluster.analysis.experiments import ExperimentTable, tabulate
 from boardcluster.campaign import experiment
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.upkeep import bring_up
@@ -189,6 +190,23 @@ def test_ratios_stand_beside_published_ones(lab: TwinDesk) -> None:
     assert (slow["published_seconds"], fast["published_seconds"]) == (132, 76)
     assert fast["published_ratio"] == pytest.approx(132 / 76)
     assert fast["is_far"]
+
+
+def test_tainted_runs_in_a_mean_are_shown_as_such(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tabulated(*given: Any, **more: Any) -> ExperimentTable:
+        table = tabulate(*given, **more)
+        rows = [
+            replace(row, entries=tuple(replace(entry, tainted=1) for entry in row.entries))
+            for row in table.rows
+        ]
+        return replace(table, rows=tuple(rows))
+
+    assert "tainted" not in lab().stdout
+    assert [row["entries"][0]["tainted"] for row in lab.json()["table"]["rows"]] == [0, 0]
+    monkeypatch.setattr("boardcluster.cli.experiment.tabulate", tabulated)
+    assert lab().stdout.count("1 (1 tainted)") == 4
 
 
 def test_a_second_run_shows_the_same_and_needs_nothing_of_the_machine(
