@@ -18,7 +18,7 @@ from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.rounds import next_round
 from boardcluster.campaign.trial_jobs import variant_of
-from boardcluster.campaign.twins import place_twin, read_twin, twin_home
+from boardcluster.campaign.twins import place_twin, read_twin, refuse_imported, twin_home
 from boardcluster.campaign.upkeep import OF_EXPERIMENT
 from boardcluster.catalog.consistency import doubt_of
 from boardcluster.catalog.lookup import nearest
@@ -180,7 +180,7 @@ def check_experiment(
 def _homes(
     specs: Mapping[Path, ClusterSpec], root: Path | None, found: list[BoardclusterError]
 ) -> dict[Path, Path]:
-    """Return the twins' state folders; two twins may not share one."""
+    """Return the twins' state folders: one for each, without results of others."""
     homes: dict[Path, Path] = {}
     for file, spec in specs.items():
         home = twin_home(root / spec.name if root else None, spec)
@@ -191,6 +191,8 @@ def _homes(
                     hint="give each twin a name of its own",
                 )
             )
+        with _noting(found, file.stem):
+            refuse_imported(home)
         homes[file] = home
     return homes
 

@@ -14,9 +14,10 @@ from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec.meters import FILE_ENDINGS
 from boardcluster.spec.template import render_cluster
+from boardcluster.store.files import IMPORTED_NAME
 from boardcluster.telemetry.meters.registry import meter_facts
 
-__all__ = ["place_twin", "read_twin", "twin_home"]
+__all__ = ["place_twin", "read_twin", "refuse_imported", "twin_home"]
 
 
 def read_twin(file: Path) -> ClusterSpec:
@@ -41,14 +42,30 @@ def twin_home(home: Path | None, spec: ClusterSpec) -> Path:
     return home_folder(home, spec.name)
 
 
+def refuse_imported(folder: Path) -> None:
+    """Refuse the state folder of imported results: others' runs would pass for those of a twin.
+
+    Raises:
+        ClusterError: a bundle was imported into it.
+    """
+    if (folder / IMPORTED_NAME).exists():
+        raise ClusterError(
+            f"{folder} holds imported results, which were not measured on this twin",
+            hint="move that folder away, or choose another one with --home (of `experiment`: "
+            "--home-root)",
+        )
+
+
 def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
     """Put the file of a twin in its home; a home that has it already stays as it is.
 
     Raises:
         SpecError: what is in the home cannot be read.
-        ClusterError: the cluster is up from another file, or the home is that of a plain cluster.
+        ClusterError: the cluster is up from another file, or the home is that of a plain cluster or
+            of imported results.
         HostError: it cannot be written.
     """
+    refuse_imported(folder)
     target = folder / "cluster.toml"
     text = _self_contained(spec, file)
     if target.exists():

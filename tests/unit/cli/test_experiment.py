@@ -632,6 +632,18 @@ def test_two_twins_need_two_names(lab: TwinDesk) -> None:
     assert "is also the name of another twin" in refused(lab, SpecError)
 
 
+def test_imported_results_are_not_taken_for_those_of_a_twin(lab: TwinDesk) -> None:
+    lab()
+    lab.brought.clear()
+    (lab.root / "slow" / "imported.json").write_text("{}")
+
+    for words in ((), ("--dry-run",)):
+        with pytest.raises(ClusterError, match=r"^slow: .*holds imported results") as caught:
+            lab(*words)
+        assert "--home-root" in caught.value.hint
+    assert lab.brought == []
+
+
 def test_a_twin_that_is_up_is_refused(lab: TwinDesk) -> None:
     lab.desk.is_up = True
 

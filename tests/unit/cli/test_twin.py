@@ -100,6 +100,14 @@ def test_a_plain_clusters_home_is_left_alone(file: Path, folder: Path) -> None:
     assert (folder / "cluster.toml").read_text() == text
 
 
+def test_a_home_of_imported_results_is_left_alone(file: Path, folder: Path) -> None:
+    folder.mkdir()
+    (folder / "imported.json").write_text("{}")
+    with pytest.raises(ClusterError, match="holds imported results"):
+        place_twin(read_twin(file), file, folder)
+    assert not (folder / "cluster.toml").exists()
+
+
 def test_a_broken_file_in_the_home_is_not_overwritten(file: Path, folder: Path) -> None:
     folder.mkdir()
     (folder / "cluster.toml").write_text("broken")
