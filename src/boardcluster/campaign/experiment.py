@@ -38,6 +38,7 @@ from boardcluster.errors import (
 )
 from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.services import operation
+from boardcluster.services.disk_space import require_disk_space
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
 from boardcluster.spec.variant import apply_variant
 from boardcluster.store import Store
@@ -49,6 +50,7 @@ __all__ = [
     "Stand",
     "check_experiment",
     "end_leftovers",
+    "may_go_on",
     "run_stand",
     "verified_so_far",
 ]
@@ -487,6 +489,21 @@ def _delete_leftovers(home: Path) -> None:
     if (home / OF_EXPERIMENT).exists():
         with contextlib.suppress(LockedError), driver_lock(home, doing="experiment"):
             _wipe_marked(home)  # what another driver has by now is no leftover
+
+
+def may_go_on(stand: Stand) -> bool:
+    """Whether the next twin can run after one broke off.
+
+    It cannot beside what still runs of that, nor on a full disk. A lack of memory or speed may be
+    that twin's alone, and over by then.
+    """
+    if load_state(stand.home) is not None:
+        return False
+    try:
+        require_disk_space(_existing(stand.home))
+    except CapacityError:
+        return False
+    return True
 
 
 def verified_so_far(stand: Stand, checked: Checked) -> tuple[Result, ...]:

@@ -277,6 +277,29 @@ def test_a_twin_that_cannot_run_does_not_keep_the_others_from_it(
     assert lab.ran() == ["pi", "pi", "teragen", "teragen"]
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_only_a_full_disk_keeps_the_next_twin_from_running(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch, *, full: bool
+) -> None:
+    up = operation.up
+
+    def too_slow(home: Path, **named: Any) -> Any:
+        if home.name == "slow":
+            raise CapacityError("the least dilation is 7.5")
+        return up(home, **named)
+
+    def require_disk_space(_: Path) -> None:
+        if full:
+            raise CapacityError("the disk is 97 % full")
+
+    monkeypatch.setattr(operation, "up", too_slow)
+    monkeypatch.setattr(experiment, "require_disk_space", require_disk_space)
+    with pytest.raises(BoardclusterError, match="the least dilation is 7") as caught:
+        lab()
+    assert type(caught.value) is (CapacityError if full else RunError)
+    assert lab.ran() == ([] if full else ["pi", "teragen"])
+
+
 def test_runs_of_a_twin_that_broke_off_are_in_the_table(
     lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
