@@ -516,9 +516,10 @@ def verified_so_far(stand: Stand, checked: Checked) -> tuple[Result, ...]:
 
 
 def end_leftovers(experiment: ExperimentSpec, root: Path | None) -> None:
-    """Bring down what a killed experiment left up of its twins: they take the next one's memory.
+    """Bring down what killed experiments left up: it takes memory and time from the next twin.
 
-    Files that are wrong are left to ``check_experiment``.
+    Those are this experiment's twins, and others beside them, which may have been its twins before
+    it was edited. Files that are wrong are left to ``check_experiment``.
 
     Raises:
         LockedError: another driver runs one of the twins.
@@ -530,7 +531,26 @@ def end_leftovers(experiment: ExperimentSpec, root: Path | None) -> None:
             spec = read_twin(file)
             homes.append(twin_home(root / spec.name if root else None, spec))
     for home in homes:
-        state = load_state(home)
-        if state is not None and state.temporary:
-            with driver_lock(home, doing="experiment"):
-                operation.down(home)
+        _end_temporary(home)
+    for home in _marked_beside(homes):
+        with contextlib.suppress(LockedError):  # an experiment that goes on there was not killed
+            _end_temporary(home)
+
+
+def _end_temporary(home: Path) -> None:
+    """End a cluster that was to be up for a campaign only."""
+    state = load_state(home)
+    if state is not None and state.temporary:
+        with driver_lock(home, doing="experiment"):
+            operation.down(home)
+
+
+def _marked_beside(homes: Sequence[Path]) -> list[Path]:
+    """Return other state folders beside some that experiments use, and whose state can be read."""
+    found = []
+    for folder in dict.fromkeys(home.parent for home in homes):
+        for mark in sorted(folder.glob(f"*/{OF_EXPERIMENT}")):
+            with contextlib.suppress(BoardclusterError):  # of another user, or damaged: not ours
+                load_state(mark.parent)
+                found.append(mark.parent)
+    return [home for home in found if home not in homes]

@@ -387,6 +387,34 @@ def test_what_a_killed_experiment_left_is_ended_first_and_deleted_in_the_end(
     assert not (home / "of-experiment").exists()
 
 
+def test_what_is_left_of_a_twin_with_another_name_is_ended_too(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = {"identity": "1", "boot_id": "b", "phase": "up", "own_user": False, "temporary": True}
+    state = json.dumps({**left, "subnet": "", "nodes": [], "daemons": []})
+    for name, text in {"former": state, "others": state, "at-work": state, "broken": "{"}.items():
+        home = lab.root / name
+        home.mkdir(parents=True)
+        (home / "state.json").write_text(text)
+        if name != "others":
+            (home / "of-experiment").touch()
+    ended: list[str] = []
+    down = operation.down
+
+    def noted(folder: Path, **named: Any) -> int:
+        if not (folder / "cluster.toml").exists():
+            ended.append(folder.name)
+            return 1
+        return down(folder, **named)
+
+    monkeypatch.setattr(operation, "down", noted)
+    with driver_lock(lab.root / "at-work", doing="experiment"):
+        lab("--dry-run")
+        assert ended == []
+        assert lab().exit_code == 0
+    assert ended == ["former"]
+
+
 def test_what_a_user_loads_after_a_killed_experiment_is_theirs(
     lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
