@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from boardcluster.cluster.folders import home_folder
-from boardcluster.errors import ClusterError, UsageError
+from boardcluster.errors import ClusterError, SpecError, UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import ClusterSpec
 from boardcluster.services import operation
@@ -71,8 +71,8 @@ def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
     if target.exists():
         if target.read_text(encoding="utf-8") == text:
             return
-        there = read_spec(target, meter_kinds=meter_facts())
-        if there == spec:  # as a former version wrote it
+        there, is_whole = _read_placed(target)
+        if is_whole and there == spec:  # as a former version wrote it
             return
         if there.twin is None:
             raise ClusterError(
@@ -87,6 +87,23 @@ def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
     make_folder(folder)
     with writing(target):
         target.write_text(text, encoding="utf-8")
+
+
+def _read_placed(target: Path) -> tuple[ClusterSpec, bool]:
+    """Return what a home's file declares, and whether its boards are still as it says.
+
+    The user's own files that it names may have been edited, renamed or moved since it was written.
+
+    Raises:
+        SpecError: it cannot be read for another reason.
+    """
+    try:
+        return read_spec(target, meter_kinds=meter_facts()), True
+    except SpecError as error:
+        try:
+            return read_spec(target, with_parts=False), False
+        except SpecError:
+            raise error from None
 
 
 def _self_contained(spec: ClusterSpec, file: Path) -> str:

@@ -19,8 +19,16 @@ from boardcluster.twin.parts import catalog_parts
 __all__ = ["own_part_digests", "read_spec"]
 
 
-def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None) -> ClusterSpec:
-    """Load a ``cluster.toml``; without ``meter_kinds`` the options of meters are not checked.
+def read_spec(
+    path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None, with_parts: bool = True
+) -> ClusterSpec:
+    """Load a ``cluster.toml``.
+
+    Args:
+        path: the file.
+        meter_kinds: the kinds of power meters; None leaves the options of meters unchecked.
+        with_parts: whether boards and their parts are looked up. Otherwise their files may be gone
+            or say something else by now, and a node with a board must say its cores and memory.
 
     Raises:
         SpecError: it is wrong, missing or unreadable.
@@ -30,7 +38,7 @@ def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None
         engine_pairs=pair_ids(),
         profiles=profile_names(),
         meter_kinds=meter_kinds,
-        parts=catalog_parts(),
+        parts=catalog_parts() if with_parts else None,
         check_setting=check_setting,
     )
 

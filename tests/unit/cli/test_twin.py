@@ -128,6 +128,40 @@ def test_a_board_of_ones_own_is_found_from_the_home(
     assert boards == {str(tmp_path / "own.toml")}
 
 
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("how", ["renamed", "edited"])
+def test_a_board_of_ones_own_may_be_renamed_or_edited(
+    file: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    *,
+    up: bool,
+) -> None:
+    catalog = Path(operation.__file__).parents[1] / "catalog"
+    (of_catalog,) = catalog.rglob(f"{BOARD}.toml")
+    own = tmp_path / "own.toml"
+    own.write_text(of_catalog.read_text())
+    file.write_text(file.read_text().replace(f'"{BOARD}"', '"own.toml"'))
+    place_twin(read_twin(file), file, folder)
+    before = (folder / "cluster.toml").read_text()
+    if how == "renamed":
+        own.rename(tmp_path / "mine.toml")
+        file.write_text(file.read_text().replace('"own.toml"', '"mine.toml"'))
+    else:
+        own.write_text(own.read_text().replace("cores = 4", "cores = 6"))
+    monkeypatch.setattr(operation, "found_up", lambda _: up)
+
+    if up:
+        with pytest.raises(ClusterError, match="is up from another version"):
+            place_twin(read_twin(file), file, folder)
+        assert (folder / "cluster.toml").read_text() == before
+    else:
+        place_twin(read_twin(file), file, folder)
+        assert read_twin(folder / "cluster.toml") == read_twin(file)
+
+
 def test_the_password_of_a_meter_is_found_from_the_home(file: Path, folder: Path) -> None:
     meter = 'name = "plug"\nkind = "shelly"\nnodes = "all"\nurl = "http://10.0.0.9"\n'
     secret = 'password_file = "plug.secret"\n'
