@@ -17,7 +17,7 @@ from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.conf import render_node
 from boardcluster.services.layout import Layout
 from boardcluster.services.pair import pair_ids
-from boardcluster.services.profile import build_profile, own_parts, own_file_digests
+from boardcluster.services.profile import build_profile, own_file_digests, own_parts
 from boardcluster.services.settings import (
     by_file,
     check_for_pair,
