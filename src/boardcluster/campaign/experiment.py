@@ -288,7 +288,7 @@ def _fit(stand: Stand, host: Host) -> TwinPlan:
         key=lambda row: len(row.nodes),
     )
     names = {node.name for node in largest.nodes}
-    if stand.campaign is None:  # what was left is deleted first, and has no node of this name
+    if stand.campaign is None:  # disks of nodes that it has no more are deleted first, too
         names.update(_leftovers(stand))
     return plan_limits(largest, with_own_disks(host, stand.home / "nodes", sorted(names)))
 
@@ -311,7 +311,7 @@ def _without_leftovers(host: Host, stands: Sequence[Stand]) -> Host:
 
 
 def _leftovers(stand: Stand) -> list[str]:
-    """Return the nodes whose disks a killed experiment left of a twin; also what it had before."""
+    """Return the nodes whose disks a killed experiment left; also those that a twin has no more."""
     nodes = stand.home / "nodes"
     if not (stand.home / OF_EXPERIMENT).exists() or not nodes.is_dir():
         return []
