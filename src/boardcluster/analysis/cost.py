@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis.cells import Cell, Configuration
-from boardcluster.analysis.fingerprints import OF_NODES, differences_among
+from boardcluster.analysis.fingerprints import OF_NODES, OWN_FILES, differences_among
 from boardcluster.analysis.scaling import (
     Fit,
     NodeScaling,
@@ -42,8 +42,8 @@ __all__ = ["Cost", "CostPoint", "cost", "workers_to_match"]
 _SAME_SIZE = 0.01
 """Sizes that differ by less are taken for the same: texts are cut at a line's end."""
 
-_DECLARED = re.compile(r"(?m), dilation ([0-9.]+)$")
-"""How a line of ``Fingerprint.limits`` ends where the cluster declares its dilation."""
+_DECLARED = re.compile(rf"(?m), dilation ([0-9.]+)(?:$|{OWN_FILES})")
+"""How a line of ``Fingerprint.limits`` ends, but for own files, if the cluster declares it."""
 
 _ROUNDING = 1e-9  # of the law's fit: nearer to the serial share no number of workers is meant
 

@@ -16,10 +16,10 @@ from boardcluster.analysis.cells import (
     settings,
     summarise,
 )
-from boardcluster.analysis.fingerprints import machines_among
+from boardcluster.analysis.fingerprints import boards_among, machines_among
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of
-from boardcluster.records import AttemptState, Engine, Result, Trial, in_cell
+from boardcluster.records import AttemptState, Engine, Result, Trial, Verdict, in_cell
 
 __all__ = [
     "FAR_PERCENT",
@@ -61,7 +61,9 @@ class ExperimentEntry:
     column: str
     """The value that varies."""
     count: int
-    """Runs that count: verified, valid, no warm-ups."""
+    """Runs that count: verified, no warm-ups, and valid or tainted so little that they may stay."""
+    tainted: int
+    """How many of them are tainted."""
     mean_seconds: float | None
     """Their mean, as on the boards; None without any."""
     interval_seconds: Interval | None
@@ -247,7 +249,11 @@ def _setup_words(
             yield f"{column_words(vary, column)}: the latest of {len(rows)} setups"
     cells = [cell for _, cell in chosen.values()]
     attempts = [cell.results[-1].attempt for cell in cells]
-    if names := machines_among(row.fingerprint for row in attempts if row is not None):
+    fingerprints = [row.fingerprint for row in attempts if row is not None]
+    names = list(machines_among(fingerprints))
+    if vary != _TWIN and (nodes := boards_among(fingerprints)):
+        names.append(f"what the boards of {', '.join(nodes)} have")
+    if names:
         yield f"columns differ in {', '.join(names)}"
 
 
@@ -268,6 +274,7 @@ def _entry(
     return ExperimentEntry(
         column=column,
         count=cell.count if cell else 0,
+        tainted=cell.counted(Verdict.TAINTED) if cell else 0,
         mean_seconds=cell.mean_seconds if cell else None,
         interval_seconds=cell.interval_seconds if cell else None,
         dilations=tuple(sorted({dilation_of(row) for row in cell.results})) if cell else (),

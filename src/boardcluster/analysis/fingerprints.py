@@ -14,7 +14,9 @@ from boardcluster.units import format_bytes_exact, format_rate_exact
 __all__ = [
     "OF_A_BOARD",
     "OF_NODES",
+    "OWN_FILES",
     "board_and_medium",
+    "boards_among",
     "compared",
     "differences",
     "differences_among",
@@ -54,6 +56,9 @@ OF_A_BOARD = "; of a board with "
 """What stands in a line of ``Fingerprint.limits`` between what the kernel gives and what the board
 has. The first follows from the speed of this machine, which is measured anew at each start: only
 the second tells setups apart. Lines of earlier versions have the first alone."""
+OWN_FILES = ", of own files "
+"""What stands at the end of what the board has, before the names and digests of users' own files
+that say so; not there where all parts are of the catalog."""
 _APART = ("boardcluster", "profile", "security", "emulated")
 """Our own version, which by itself changes no job, and what cells are told apart by already."""
 _FOLLOWING = ("config_sha256", "limits", "nodes", "node_memory_bytes", "node_cores")
@@ -111,6 +116,21 @@ def machines_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
     of_nodes = {*OF_NODES, *_FOLLOWING, *_APART, "link_bits_per_second"}
     names = (item.name for item in dataclasses.fields(Fingerprint) if item.name not in of_nodes)
     return tuple(_WORDS.get(name, name.replace("_", " ")) for name in names if _divides(name, rows))
+
+
+def boards_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
+    """Name the emulated nodes whose boards had other figures or files in some of several.
+
+    A node that only some have is no difference, as one variant of a cluster has fewer. What lines
+    of earlier versions do not say is none either.
+    """
+    had: dict[str, set[str]] = {}
+    for found in fingerprints:
+        for line in found.limits.splitlines():
+            given, is_said, board = line.partition(OF_A_BOARD)
+            if is_said:
+                had.setdefault(given.partition(": ")[0], set()).add(board)
+    return tuple(name for name, boards in had.items() if len(boards) > 1)
 
 
 def board_and_medium(line: str) -> tuple[str, str]:

@@ -19,12 +19,10 @@ from boardcluster.errors import InputError, StoreError, UsageError
 from boardcluster.foreign import json_text
 from boardcluster.queries.watches import watch_standings
 from boardcluster.store import Store, rebuild, to_json
+from boardcluster.store.files import IMPORTED_NAME
 from boardcluster.store.local_disk import require_local_disk
 
-__all__ = ["IMPORTED", "ImportedBundle", "records_only", "take_bundle"]
-
-IMPORTED = "imported.json"
-"""In a home that was imported, which bundle it is from."""
+__all__ = ["ImportedBundle", "records_only", "take_bundle"]
 
 _OF_A_STORE = ("attempts/", *RECORDS)
 """What a bundle brings into a home. Anything else of a home, such as the record of a cluster that
@@ -136,7 +134,7 @@ def _is_there(home: Path, path: Path, sha256: str) -> bool:
     if not os.path.lexists(home) or (home.is_dir() and not any(home.iterdir())):
         return False
     try:
-        found = json.loads((home / IMPORTED).read_bytes())["sha256"]
+        found = json.loads((home / IMPORTED_NAME).read_bytes())["sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         found = None
     if found == sha256:
@@ -200,7 +198,7 @@ def _fill(made: Path, reader: BundleReader, path: Path) -> None:
         "imported_by": __version__,
         "bundle": to_json(reader.info),
     }
-    (made / IMPORTED).write_text(json_text(body, indent=1) + "\n", encoding="utf-8")
+    (made / IMPORTED_NAME).write_text(json_text(body, indent=1) + "\n", encoding="utf-8")
 
 
 def _rebuild_whole(home: Path, info: BundleInfo, path: Path) -> None:

@@ -49,6 +49,8 @@ __all__ = [
 
 _DRAWN_SEEDS = 1_000_000
 """A drawn seed is from 1 to this: few digits to repeat an order with."""
+_EDITED = "the file, cluster.toml or a file of your own that they name"
+"""One of these was, where a campaign is not the one that began."""
 
 
 class Start(StrEnum):
@@ -249,7 +251,7 @@ def _require_finished(
         unfinished = bool(next_round(store, campaign, spec, declared).trials)
     if unfinished:
         # What was edited is refused by --resume.
-        edited = "" if same else ", though the file or cluster.toml was edited since"
+        edited = "" if same else f", though {_EDITED} was edited since"
         restore = "" if same else "restore what was edited and "
         goes_on = request.start is Start.CONTINUE
         again = "run the command again" if goes_on else "continue with --resume"
@@ -269,8 +271,8 @@ def _gone_on(
 ) -> PlannedWork:
     if campaign.spec_sha256 != digest:
         raise UsageError(
-            f"the file or cluster.toml was edited since campaign {campaign.id} began: its runs "
-            "would not be comparable",
+            f"{_EDITED} was edited since campaign {campaign.id} began: its runs would not be "
+            "comparable",
             hint="restore it, or start a new campaign with --new",
         )
     request.design.refuse_other(campaign)

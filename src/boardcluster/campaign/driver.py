@@ -34,6 +34,7 @@ from boardcluster.records import (
     Trial,
     in_cell,
 )
+from boardcluster.services.declaration import own_part_digests
 from boardcluster.services.disk_space import (
     full_disk,
     require_disk_space,
@@ -151,7 +152,7 @@ class _Trials:
         self._watch = watch
         self._recovery = recovery
         self._was_up = recovery is not None and recovery.is_up  # of a further round it is
-        self._known: tuple[LiveCluster, Fingerprint] | None = None
+        self._known: tuple[LiveCluster, dict[str, str], Fingerprint] | None = None
         self._without: list[tuple[str, object]] = []
         """Cause and cell of the latest trials that have no result."""
         self._begun: list[str] = []
@@ -225,8 +226,9 @@ class _Trials:
                 end_submission(live, tag)
             clear_leftovers(live)
             self._lost = []
-        if self._known is None or self._known[0] is not live:
-            self._known = (live, take_fingerprint(live))
+        parts = own_part_digests(live.spec.nodes)  # read at each run, so they count as they are now
+        if self._known is None or self._known[0] is not live or self._known[1] != parts:
+            self._known = (live, parts, take_fingerprint(live))
         if live.spec.capabilities.on_this_machine:
             require_disk_space(live.home)
         else:
@@ -235,7 +237,7 @@ class _Trials:
             lost = f"{live.spec.master.name}: {full}"
             reason = f"storage: {lost}"
             return TrialEnd(state=AttemptState.INVALID, reason=reason, measurement=None, lost=lost)
-        fingerprint = self._known[1]
+        fingerprint = self._known[2]
         run = partial(
             _run,
             self._store,

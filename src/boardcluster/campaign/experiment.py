@@ -18,7 +18,7 @@ from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.rounds import next_round
 from boardcluster.campaign.trial_jobs import variant_of
-from boardcluster.campaign.twins import place_twin, read_twin, twin_home
+from boardcluster.campaign.twins import place_twin, read_twin, refuse_imported, twin_home
 from boardcluster.campaign.upkeep import OF_EXPERIMENT
 from boardcluster.catalog.consistency import doubt_of
 from boardcluster.catalog.lookup import nearest
@@ -32,11 +32,13 @@ from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     ClusterError,
+    LockedError,
     SpecError,
     UsageError,
 )
 from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.services import operation
+from boardcluster.services.disk_space import require_disk_space
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
 from boardcluster.spec.variant import apply_variant
 from boardcluster.store import Store
@@ -48,6 +50,7 @@ __all__ = [
     "Stand",
     "check_experiment",
     "end_leftovers",
+    "may_go_on",
     "run_stand",
     "verified_so_far",
 ]
@@ -160,7 +163,8 @@ def check_experiment(
     stands = []
     for file, spec in specs.items():
         with _noting(found, file.stem):
-            stands.append(_stand(file, spec, homes[file], campaign, found))
+            freed_bytes = 0 if keep else sum(map(_leftover_bytes, stands))
+            stands.append(_stand(file, spec, homes[file], campaign, found, freed_bytes=freed_bytes))
     if any(stand.left for stand in stands):
         stands = _fitting(stands, found, keep=keep)
     if len(stands) == len(specs):
@@ -178,7 +182,7 @@ def check_experiment(
 def _homes(
     specs: Mapping[Path, ClusterSpec], root: Path | None, found: list[BoardclusterError]
 ) -> dict[Path, Path]:
-    """Return the twins' state folders; two twins may not share one."""
+    """Return the twins' state folders: one for each, without results of others."""
     homes: dict[Path, Path] = {}
     for file, spec in specs.items():
         home = twin_home(root / spec.name if root else None, spec)
@@ -189,6 +193,8 @@ def _homes(
                     hint="give each twin a name of its own",
                 )
             )
+        with _noting(found, file.stem):
+            refuse_imported(home)
         homes[file] = home
     return homes
 
@@ -199,15 +205,21 @@ def _stand(
     home: Path,
     campaign: CampaignSpec,
     found: list[BoardclusterError],
+    *,
+    freed_bytes: int,
 ) -> Stand:
-    """Look at what a twin has done and has still to do."""
+    """Look at what a twin has done and has still to do.
+
+    ``freed_bytes`` of this machine's disk are deleted before it begins.
+    """
     any_order = replace(campaign, seed=0)
     trials = plan(any_order, spec, campaign_id="dry-run")
     begun, left = _progress(home, campaign, spec, trials)
     preflight: Preflight | None = None
     if left:
         with Store.open(home, read_only=True) as store:
-            preflight = preflight_of(_existing(home), spec, store, left)
+            folder = _existing(home)
+            preflight = preflight_of(folder, spec, store, left, freed_bytes=freed_bytes)
         found.extend(
             CapacityError(f"{file.stem}: {problem}", hint="") for problem in preflight.problems
         )
@@ -275,8 +287,10 @@ def _fit(stand: Stand, host: Host) -> TwinPlan:
         (apply_variant(stand.spec, variant) for variant in variants),
         key=lambda row: len(row.nodes),
     )
-    names = [node.name for node in largest.nodes]
-    return plan_limits(largest, with_own_disks(host, stand.home / "nodes", names))
+    names = {node.name for node in largest.nodes}
+    if stand.campaign is None:  # disks of nodes that it has no more are deleted first, too
+        names.update(_leftovers(stand))
+    return plan_limits(largest, with_own_disks(host, stand.home / "nodes", sorted(names)))
 
 
 def _missing_bytes(stand: Stand) -> int:
@@ -288,14 +302,25 @@ def _missing_bytes(stand: Stand) -> int:
 def _without_leftovers(host: Host, stands: Sequence[Stand]) -> Host:
     """Return a host with the room that disks of a killed experiment take.
 
-    Those of twins that run before another one are deleted when that begins.
+    Those of twins that come before another one are deleted when that begins.
     """
     for stand in stands:
-        if stand.left and (stand.home / OF_EXPERIMENT).exists():
-            host = with_own_disks(
-                host, stand.home / "nodes", [node.name for node in stand.spec.nodes]
-            )
+        if names := _leftovers(stand):
+            host = with_own_disks(host, stand.home / "nodes", names)
     return host
+
+
+def _leftovers(stand: Stand) -> list[str]:
+    """Return the nodes whose disks a killed experiment left; also those that a twin has no more."""
+    nodes = stand.home / "nodes"
+    if not (stand.home / OF_EXPERIMENT).exists() or not nodes.is_dir():
+        return []
+    return sorted(folder.name for folder in nodes.iterdir())
+
+
+def _leftover_bytes(stand: Stand) -> int:
+    """Return the room that they take on this machine's disk."""
+    return held_bytes(stand.home / "nodes", _leftovers(stand))
 
 
 def _progress(
@@ -424,6 +449,8 @@ def run_stand(
         All its trials with their latest attempts.
     """
     if stand.campaign is not None and not stand.left:
+        if not keep:
+            _delete_leftovers(stand.home)
         with Store.open(stand.home, read_only=True) as store:
             return store.results(stand.campaign.id)
     request = CampaignRequest(
@@ -432,19 +459,51 @@ def run_stand(
         start=Start.RESUME if stand.campaign else Start.NEW,
     )
     mark = stand.home / OF_EXPERIMENT
-    of_user = (stand.home / "nodes").exists() and not mark.exists()
-    place_twin(stand.spec, stand.file, stand.home)
-    if keep or of_user:
-        mark.unlink(missing_ok=True)
-    else:
-        mark.touch()  # for the next experiment, if this one is killed
-    try:
-        return run_campaign(stand.home, request, cache=cache, follow=follow).results
-    finally:
-        if mark.exists() and load_state(stand.home) is None:
-            with driver_lock(stand.home, doing="experiment"):
-                operation.wipe(stand.home)
+    # Whose the nodes' data is must not be decided while an `up` makes it the user's.
+    with driver_lock(stand.home, doing="experiment"):
+        if stand.campaign is None:  # its disks may have other sizes, and it starts with its own
+            _wipe_marked(stand.home)
+        of_user = (stand.home / "nodes").exists() and not mark.exists()
+        place_twin(stand.spec, stand.file, stand.home)
+        if keep or of_user:
             mark.unlink(missing_ok=True)
+        else:
+            mark.touch()  # for the next experiment, if this one is killed
+        try:
+            done = run_campaign(stand.home, request, cache=cache, follow=follow, locked=True)
+            return done.results
+        finally:
+            _wipe_marked(stand.home)
+
+
+def _wipe_marked(home: Path) -> None:
+    """Delete what nodes keep only for an experiment, unless they run; with the lock held."""
+    mark = home / OF_EXPERIMENT
+    if mark.exists() and load_state(home) is None:
+        operation.wipe(home)
+        mark.unlink()
+
+
+def _delete_leftovers(home: Path) -> None:
+    """Delete what a killed experiment left of a twin that has nothing left to run."""
+    if (home / OF_EXPERIMENT).exists():
+        with contextlib.suppress(LockedError), driver_lock(home, doing="experiment"):
+            _wipe_marked(home)  # what another driver has by now is no leftover
+
+
+def may_go_on(stand: Stand) -> bool:
+    """Whether the next twin can run after one broke off.
+
+    It cannot beside what still runs of that, nor on a full disk. A lack of memory or speed may be
+    that twin's alone, and over by then.
+    """
+    if load_state(stand.home) is not None:
+        return False
+    try:
+        require_disk_space(_existing(stand.home))
+    except CapacityError:
+        return False
+    return True
 
 
 def verified_so_far(stand: Stand, checked: Checked) -> tuple[Result, ...]:
@@ -457,9 +516,10 @@ def verified_so_far(stand: Stand, checked: Checked) -> tuple[Result, ...]:
 
 
 def end_leftovers(experiment: ExperimentSpec, root: Path | None) -> None:
-    """Bring down what a killed experiment left up of its twins: they take the next one's memory.
+    """Bring down what killed experiments left up: it takes memory and time from the next twin.
 
-    Files that are wrong are left to ``check_experiment``.
+    Those are this experiment's twins, and others beside them, which may have been its twins before
+    it was edited. Files that are wrong are left to ``check_experiment``.
 
     Raises:
         LockedError: another driver runs one of the twins.
@@ -471,7 +531,26 @@ def end_leftovers(experiment: ExperimentSpec, root: Path | None) -> None:
             spec = read_twin(file)
             homes.append(twin_home(root / spec.name if root else None, spec))
     for home in homes:
-        state = load_state(home)
-        if state is not None and state.temporary:
-            with driver_lock(home, doing="experiment"):
-                operation.down(home)
+        _end_temporary(home)
+    for home in _marked_beside(homes):
+        with contextlib.suppress(LockedError):  # an experiment that goes on there was not killed
+            _end_temporary(home)
+
+
+def _end_temporary(home: Path) -> None:
+    """End a cluster that was to be up for a campaign only."""
+    state = load_state(home)
+    if state is not None and state.temporary:
+        with driver_lock(home, doing="experiment"):
+            operation.down(home)
+
+
+def _marked_beside(homes: Sequence[Path]) -> list[Path]:
+    """Return other state folders beside some that experiments use, and whose state can be read."""
+    found = []
+    for folder in dict.fromkeys(home.parent for home in homes):
+        for mark in sorted(folder.glob(f"*/{OF_EXPERIMENT}")):
+            with contextlib.suppress(BoardclusterError):  # of another user, or damaged: not ours
+                load_state(mark.parent)
+                found.append(mark.parent)
+    return [home for home in found if home not in homes]

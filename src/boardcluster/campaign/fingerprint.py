@@ -8,21 +8,26 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from boardcluster import __version__
-from boardcluster.analysis.fingerprints import OF_A_BOARD
+from boardcluster.analysis.fingerprints import OF_A_BOARD, OWN_FILES
 from boardcluster.campaign.kernel import settings_on
 from boardcluster.records import Fingerprint, NodeFacts, NodeLimits, NodeSpec, NodeTwin
 from boardcluster.remote.local import LocalRemote
+from boardcluster.services.declaration import own_part_digests
 from boardcluster.services.job_crashes import lost_archives
 from boardcluster.services.operation import LiveCluster
 from boardcluster.twin.plan import disk_words
 from boardcluster.units import format_bytes, format_rate
 
 __all__ = ["cpu_model", "hardware_line", "limits_line", "take_fingerprint", "twin_line"]
+
+_DIGITS = 12
+"""Of the SHA-256 of a file: enough for no two to be alike by chance."""
 
 
 def cpu_model() -> str:
@@ -117,7 +122,7 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
         blas=settings.blas,
         numa=settings.numa,
         governor=_governors(live),
-        limits="\n".join(limits_line(row) for row in live.state.limits),
+        limits="\n".join(_limits_lines(live)),
         twin=twin_line(spec.nodes),
         kind=spec.kind,
     )
@@ -128,6 +133,19 @@ def _config_sha256(live: LiveCluster) -> str:
     known, lost = live.state.config_sha256, lost_archives(live)
     said = " ".join([known, *sorted(lost)])
     return hashlib.sha256(said.encode()).hexdigest() if lost else known
+
+
+def _limits_lines(live: LiveCluster) -> Iterator[str]:
+    """Describe the limits of each emulated board, with the own files that say what it has.
+
+    Two files of the same name are two setups, and so are two states of one file.
+    """
+    nodes = {node.name: node for node in live.spec.nodes}
+    for row in live.state.limits:
+        digests = own_part_digests([nodes[row.node]] if row.node in nodes else [])
+        files = [f"{Path(name).name} {digest[:_DIGITS]}" for name, digest in digests.items()]
+        own = f"{OWN_FILES}{', '.join(sorted(files))}" if files else ""
+        yield limits_line(replace(row, board=f"{row.board}{own}") if row.board else row)
 
 
 def limits_line(limits: NodeLimits) -> str:

@@ -272,6 +272,7 @@ def preflight_of(
     cache: Path | None = None,
     live: operation.LiveCluster | None = None,
     idle: Sequence[str] = (),
+    freed_bytes: int = 0,
 ) -> Preflight:
     """Say what trials will need.
 
@@ -283,18 +284,22 @@ def preflight_of(
         cache: the driver's cache folder; None asks for nothing that only building needs.
         live: the cluster as it is up; None where it is not, or nobody looked.
         idle: properties that their campaign sets, and that none of them has.
+        freed_bytes: what is deleted on this machine's disk before they run.
 
     Raises:
         InputError: a text that they read is missing or cannot be read.
     """
     for source in sorted({trial.input for trial in chosen} - {"", MANY_YEARS}):
         check_text(Path(source))
-    provisioned = declared.capabilities.provisioned
+    if declared.capabilities.provisioned:
+        free = boards_free_bytes(home, declared)
+    else:
+        free = free_bytes(home, declared, freed_bytes)
     return check_preflight(
         declared,
         chosen,
         typical_seconds=store.typical_seconds(),
-        free=boards_free_bytes(home, declared) if provisioned else free_bytes(home, declared),
+        free=free,
         lacking=functools.partial(_lacking, declared, cache, live),
         idle=idle,
     )

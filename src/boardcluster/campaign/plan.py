@@ -15,7 +15,8 @@ from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable
 from boardcluster.records import CampaignSpec, ClusterSpec, Matrix, Trial
-from boardcluster.services.profile import own_profile_digests
+from boardcluster.services.declaration import own_part_digests
+from boardcluster.services.profile import own_file_digests
 from boardcluster.services.settings import of_engine
 from boardcluster.spec.campaign import WorkloadFacts, mix_engines
 from boardcluster.spec.variant import ClusterVariant
@@ -356,12 +357,19 @@ def _short_name(workload: str) -> str:
 
 
 def spec_digest(spec: CampaignSpec, cluster: ClusterSpec) -> str:
-    """Return the SHA-256 of what a campaign and its cluster mean; comments do not change it."""
+    """Return the SHA-256 of what a campaign and its cluster mean.
+
+    Comments do not change it, but any change of the users' own files that they name does: profiles,
+    boards, media, power supplies and cooling.
+    """
     declared = to_json(cluster)
     _drop_empty(declared, "settings")  # type: ignore[arg-type]
     for name in ("open_ports", "ssh_from", "egress"):  # the firewall's doors change no result
         del declared["network"][name]  # type: ignore[arg-type, call-overload, index, union-attr]
-    return _digest_with_profiles(spec, {"cluster": declared}, [cluster.profile])
+    whole: dict[str, JsonValue] = {"cluster": declared}
+    if digests := own_part_digests(cluster.nodes):
+        whole["parts"] = to_json(digests)
+    return _digest_with_profiles(spec, whole, [cluster.profile])
 
 
 def campaign_digest(spec: CampaignSpec) -> str:
@@ -379,7 +387,7 @@ def _digest_with_profiles(
     _without_later(campaign)  # type: ignore[arg-type]
     whole = {"campaign": campaign, **parts}
     names = [*profiles, *(name for row in spec.matrices for name in row.profiles)]
-    if digests := own_profile_digests(names):
+    if digests := own_file_digests(names):
         whole["profiles"] = to_json(digests)
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -95,15 +95,17 @@ class Preflight:
     """Why it cannot run, each once; empty if it can."""
 
 
-def free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, Counter[str]]:
+def free_bytes(home: Path, spec: ClusterSpec, freed_bytes: int = 0) -> tuple[int, Counter[str]]:
     """Return the space that is free on the disks of emulated nodes, and what they hold already.
 
     Free is what is above the share at which YARN gives a node up: on this machine's disk and, where
     every worker has a disk of its own, on these together. What the DataNodes of a storage
-    (``storage_name``) hold may be inputs that are used again by what runs on it.
+    (``storage_name``) hold may be inputs that are used again by what runs on it. What is deleted
+    before anything runs, ``freed_bytes`` of this machine's disk, counts as free.
     """
     seen = os.statvfs(home)
-    total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
+    total = seen.f_blocks * seen.f_frsize
+    available = seen.f_bavail * seen.f_frsize + freed_bytes
     nodes, held = home / "nodes", Counter[str]()
     for path in itertools.chain(nodes.glob(_DATA), nodes.glob(_IN_DISKS)):
         _, *below = path.relative_to(nodes).parts

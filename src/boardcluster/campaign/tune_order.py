@@ -22,8 +22,8 @@ from boardcluster.services.job_sizing import real_cores, size_job
 from boardcluster.services.profile import (
     Profile,
     build_profile,
+    own_file_digests,
     own_parts,
-    own_profile_digests,
     profile_names,
     with_settings,
 )
@@ -328,7 +328,7 @@ def _digest(declared: ClusterSpec, base: str, program: Path | None) -> str:
     """Digest what a tuning must find again to go on: cluster, profile, space, and the program."""
     parts: list[object] = [
         to_json(declared),
-        own_profile_digests([base]),
+        own_file_digests([base]),
         repr(read_space()),
         real_cores(declared),  # ranges and the sizing of jobs go by them
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from boardcluster.cluster.folders import home_folder
-from boardcluster.errors import ClusterError, UsageError
+from boardcluster.errors import ClusterError, SpecError, UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import ClusterSpec
 from boardcluster.services import operation
@@ -14,9 +14,10 @@ from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec.meters import FILE_ENDINGS
 from boardcluster.spec.template import render_cluster
+from boardcluster.store.files import IMPORTED_NAME
 from boardcluster.telemetry.meters.registry import meter_facts
 
-__all__ = ["place_twin", "read_twin", "twin_home"]
+__all__ = ["place_twin", "read_twin", "refuse_imported", "twin_home"]
 
 
 def read_twin(file: Path) -> ClusterSpec:
@@ -41,21 +42,37 @@ def twin_home(home: Path | None, spec: ClusterSpec) -> Path:
     return home_folder(home, spec.name)
 
 
+def refuse_imported(folder: Path) -> None:
+    """Refuse the state folder of imported results: others' runs would pass for those of a twin.
+
+    Raises:
+        ClusterError: a bundle was imported into it.
+    """
+    if (folder / IMPORTED_NAME).exists():
+        raise ClusterError(
+            f"{folder} holds imported results, which were not measured on this twin",
+            hint="move that folder away, or choose another one with --home (of `experiment`: "
+            "--home-root)",
+        )
+
+
 def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
     """Put the file of a twin in its home; a home that has it already stays as it is.
 
     Raises:
         SpecError: what is in the home cannot be read.
-        ClusterError: the cluster is up from another file, or the home is that of a plain cluster.
+        ClusterError: the cluster is up from another file, or the home is that of a plain cluster or
+            of imported results.
         HostError: it cannot be written.
     """
+    refuse_imported(folder)
     target = folder / "cluster.toml"
     text = _self_contained(spec, file)
     if target.exists():
         if target.read_text(encoding="utf-8") == text:
             return
-        there = read_spec(target, meter_kinds=meter_facts())
-        if there == spec:  # as a former version wrote it
+        there, is_whole = _read_placed(target)
+        if is_whole and there == spec:  # as a former version wrote it
             return
         if there.twin is None:
             raise ClusterError(
@@ -70,6 +87,23 @@ def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
     make_folder(folder)
     with writing(target):
         target.write_text(text, encoding="utf-8")
+
+
+def _read_placed(target: Path) -> tuple[ClusterSpec, bool]:
+    """Return what a home's file declares, and whether its boards are still as it says.
+
+    The user's own files that it names may have been edited, renamed or moved since it was written.
+
+    Raises:
+        SpecError: it cannot be read for another reason.
+    """
+    try:
+        return read_spec(target, meter_kinds=meter_facts()), True
+    except SpecError as error:
+        try:
+            return read_spec(target, with_parts=False), False
+        except SpecError:
+            raise error from None
 
 
 def _self_contained(spec: ClusterSpec, file: Path) -> str:

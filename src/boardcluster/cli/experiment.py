@@ -14,8 +14,7 @@ from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
 from boardcluster.cli.show_experiment import print_experiment
 from boardcluster.cli.show_preflight import print_preflight
-from boardcluster.cluster.state import load_state
-from boardcluster.errors import BoardclusterError, CapacityError, RunError
+from boardcluster.errors import BoardclusterError, RunError
 from boardcluster.records import Result
 from boardcluster.units import format_count, format_seconds
 
@@ -105,11 +104,9 @@ def _run_all(
             results[stand.name] = twins.run_stand(
                 stand, checked, cache=cache, follow=reporter, keep=keep
             )
-        except CapacityError:  # of this machine, so the next twin would fail, too
-            raise
         except BoardclusterError as error:  # a night must not end with its first twin
-            if load_state(stand.home) is not None:
-                raise  # what still runs of it would disturb the next one
+            if not twins.may_go_on(stand):
+                raise
             reporter.line(f"twin {stand.name} is skipped for now: {error.message}")
             broken.append(error)
             with contextlib.suppress(BoardclusterError):  # its store may be what is broken

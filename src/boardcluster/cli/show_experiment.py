@@ -79,7 +79,7 @@ def _entry_row(table: ExperimentTable, entry: ExperimentEntry) -> list[str]:
     return [
         column_words(table.vary, entry.column),
         _seconds(entry.mean_seconds),
-        str(entry.count),
+        f"{entry.count} ({entry.tainted} tainted)" if entry.tainted else str(entry.count),
         f"± {format_seconds(interval.half_width)}" if interval else "",
         dilation_words(*entry.dilations).removeprefix("dilation ") if entry.dilations else "-",
         _ratio(entry.ratio),

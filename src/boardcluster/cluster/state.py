@@ -8,7 +8,7 @@ a process of ours exists that ``down`` cannot find.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from boardcluster.capabilities import Capabilities, capabilities_of
@@ -113,6 +113,8 @@ class LiveState:
     service_uid: int = 0
     """Number of the user that daemons and jobs of root's emulated nodes run as; 0 where that is the
     user who reaches the nodes."""
+    own_parts: dict[str, str] = field(default_factory=dict)
+    """The user's own files that say what its boards have, by path, each with its SHA-256."""
 
     @property
     def capabilities(self) -> Capabilities:

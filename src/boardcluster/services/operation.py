@@ -60,7 +60,7 @@ from boardcluster.services.boards import (
     wipe_boards,
 )
 from boardcluster.services.coming_up import end_safe_mode, missing_files, safe_mode_words
-from boardcluster.services.declaration import read_spec
+from boardcluster.services.declaration import own_part_digests, read_spec
 from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.install import Installation, install
 from boardcluster.services.java import Java, provide_java
@@ -68,7 +68,7 @@ from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
-from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
+from boardcluster.services.profile import build_profile, own_file_digests, profile_names
 from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name, variant_words
 from boardcluster.store.files import read_cluster
@@ -196,17 +196,23 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _check_own_profile(home: Path, spec: ClusterSpec) -> None:
-    """Refuse to go on with a profile of the user's own that the daemons do not have any more.
+def _check_own_files(home: Path, spec: ClusterSpec, state: LiveState) -> None:
+    """Refuse to go on with files of the user's own that the running cluster does not follow.
 
     Raises:
-        ClusterError: its file was edited or is gone since the cluster came up.
+        ClusterError: a profile, or what boards have, was edited or is gone since it came up.
     """
     kept = str(home / _OWN_PROFILE)
-    digests = own_profile_digests([spec.profile, kept])
+    digests = own_file_digests([spec.profile, kept])
     if spec.profile in digests and digests[spec.profile] != digests[kept]:
         raise ClusterError(
             f"the profile {spec.profile} was edited since the cluster came up",
+            hint="run `boardcluster down`, then `boardcluster up` again",
+        )
+    parts = own_part_digests(spec.nodes)
+    if changed := [name for name, known in state.own_parts.items() if parts.get(name) != known]:
+        raise ClusterError(
+            f"{', '.join(changed)}: edited since the cluster came up",
             hint="run `boardcluster down`, then `boardcluster up` again",
         )
 
@@ -334,7 +340,8 @@ def up(
     with _giving_up_unused(home, spec):
         nodes.check(spec)
         state = nodes.new_state(spec, identity=str(uuid.uuid4()))
-        state = replace(state, spec_sha256=_digest(path), temporary=temporary)
+        parts = own_part_digests(spec.nodes)
+        state = replace(state, spec_sha256=_digest(path), temporary=temporary, own_parts=parts)
         if spec != declared and variant is not None:
             form, storage = variant_words(declared, variant), storage_name(declared, variant)
             state = replace(state, form=form, storage=storage)
@@ -728,7 +735,7 @@ def _state_of_live(home: Path) -> LiveState:
 
 def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
     spec = read_spec(home / "running.toml")
-    _check_own_profile(home, spec)
+    _check_own_files(home, spec, state)
     return _live(home, state, _layout(spec, state, cache, progress))
 
 

@@ -39,8 +39,8 @@ __all__ = [
     "InferredSetting",
     "Profile",
     "build_profile",
+    "own_file_digests",
     "own_parts",
-    "own_profile_digests",
     "profile_names",
     "with_settings",
 ]
@@ -346,8 +346,8 @@ def _own_value(table: str, key: str, value: Any) -> str:
     return str(value) if by_rule else text
 
 
-def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of each profile that is a file; empty for one that is gone."""
+def own_file_digests(names: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of each name that is a user's own file; empty for one that is gone."""
     found = {}
     for name in sorted({name for name in names if name.endswith(".toml")}):
         path = Path(name)

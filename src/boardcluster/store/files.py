@@ -7,6 +7,7 @@ are what a damaged database is rebuilt from.
     <home>/campaigns/<campaign id>.json            campaign, trials
     <home>/campaigns/<campaign id>.toml            its campaign file, as it was when it began
     <home>/cluster.json                            only of imported results: their cluster
+    <home>/imported.json                           only of imported results: the bundle
     <home>/attempts/<trial id>/<number>/           the attempt's raw artefacts
     <home>/attempts/<trial id>/<number>/attempt.json   campaign, trial, attempt, measurement
     <home>/attempts/<trial id>/<number>/telemetry.npz  the samples of every node
@@ -31,6 +32,7 @@ from boardcluster.store.codec import JsonValue, from_json, to_json
 __all__ = [
     "CLUSTER_NAME",
     "DATABASE_NAME",
+    "IMPORTED_NAME",
     "POWER_NAME",
     "TELEMETRY_NAME",
     "AttemptFile",
@@ -53,6 +55,8 @@ __all__ = [
 
 CLUSTER_NAME = "cluster.json"
 DATABASE_NAME = "store.sqlite"
+IMPORTED_NAME = "imported.json"
+"""In a home that was imported, which bundle it is from."""
 TELEMETRY_NAME = "telemetry.npz"
 POWER_NAME = "power.json"
 _FORMAT = 7

@@ -128,7 +128,7 @@ def _named(rows: Iterable[SourcedFigure], name: str, **conditions: str) -> list[
 def _cpu(board: BoardEntry) -> SetPoint | None:
     """Return the rate with all cores busy: with as many threads as cores, or the next more."""
     rows = _named(board.figures, "sysbench_cpu_events_per_second", prime_limit=_PRIME_LIMIT)
-    threads = {int(row.figure.conditions.get("threads", "0")): row for row in rows}
+    threads = {_whole(row, "threads"): row for row in rows}
     enough = sorted(number for number in threads if number >= board.cores)
     if not enough:
         return None
@@ -139,6 +139,12 @@ def _cpu(board: BoardEntry) -> SetPoint | None:
         source=row.source,
         note="" if enough[0] == board.cores else f"with {enough[0]} threads",
     )
+
+
+def _whole(row: SourcedFigure, condition: str) -> int:
+    """Return a condition that is a whole number; 0 where it is missing or says anything else."""
+    text = row.figure.conditions.get(condition, "")
+    return int(text) if re.fullmatch("[0-9]{1,15}", text) else 0
 
 
 def _memory(node: NodeSpec, board: BoardEntry) -> SetPoint:
@@ -220,7 +226,7 @@ def _rate(board: BoardEntry, medium: PartEntry, pcie: str, way: str) -> SetPoint
     for tool in _SEQUENTIAL_TOOLS:
         of_tool = [row for row in rows if row.figure.conditions.get("tool") == tool]
         if of_tool:
-            best = max(of_tool, key=lambda row: int(row.figure.conditions.get("record_bytes", "0")))
+            best = max(of_tool, key=lambda row: _whole(row, "record_bytes"))
             return SetPoint(
                 quantity=f"disk_{way}_bytes_per_second",
                 value=best.figure.value,
@@ -316,10 +322,11 @@ def _refusal(
             f"no source gives both sequential and 4 KiB random reads and writes of the medium "
             f"{medium.id}{by} in the board {board.id}"
         )
+        if uncounted := _uncounted(board, medium, twin.pcie):
+            lines.append(f"figures that do not count: {'; '.join(uncounted)}")
         pairs = [
             f"{name} with pcie {pcie}" if pcie else name
-            for name, part, pcie in _usable_pairs(usable.values())
-            if part == medium.id
+            for name, _, pcie in _usable_pairs(usable.values(), [medium])
         ]
         lines.append(f"boards that {medium.id} can be used with: {', '.join(pairs) or 'none'}")
     rows = "\n  ".join(lines)
@@ -327,6 +334,23 @@ def _refusal(
         f"node {node.name} cannot emulate its board:\n  {rows}",
         hint=_nearest_hint(twin, board, medium, usable),
     )
+
+
+def _uncounted(board: BoardEntry, medium: PartEntry, pcie: str) -> list[str]:
+    """Name the figures of a medium in a board that lack a condition, and which."""
+    *others, last = (f'"{name}"' for name in _SEQUENTIAL_TOOLS)
+    tool, record = f"tool = {', '.join(others)} or {last}", f'record_bytes = "{_RECORD_BYTES}"'
+    found = []
+    for way in ("read", "write"):
+        for name, find, condition in (
+            (f"sequential_{way}_bytes_per_second", _rate, tool),
+            (f"random_{way}_iops", _iops, record),
+            (f"random_{way}_bytes_per_second", _iops, record),
+        ):
+            there, _ = _in_board(_named(medium.figures, name, pcie=pcie), board)
+            if there and find(board, medium, pcie, way) is None:
+                found.append(f"{name} without {condition}")
+    return found
 
 
 _Pair = tuple[str, str, str]
@@ -344,12 +368,14 @@ def _all_media() -> tuple[PartEntry, ...]:
     return tuple(find_part("media", name) for name in entry_names("media"))
 
 
-def _usable_pairs(boards: Iterable[BoardEntry]) -> list[_Pair]:
-    """Return every board with every medium whose figures are known in it."""
+def _usable_pairs(
+    boards: Iterable[BoardEntry], media: Sequence[PartEntry] | None = None
+) -> list[_Pair]:
+    """Return every board with every medium whose figures are known in it; None: of the catalog."""
     return [
         (board.id, medium.id, pcie)
         for board in boards
-        for medium in _all_media()
+        for medium in (_all_media() if media is None else media)
         for pcie in sorted({row.figure.conditions.get("pcie", "") for row in medium.figures})
         if _disk(board, medium, pcie)
     ]

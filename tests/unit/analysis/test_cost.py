@@ -394,6 +394,19 @@ def test_numbers_of_workers_are_one_row_though_the_dilation_follows_from_them() 
     assert row.single_seconds == pytest.approx(30.0)
 
 
+def test_a_declared_dilation_is_read_also_where_files_of_ones_own_follow_it() -> None:
+    board, own = "1; of a board with 4 cores", "of own files fan.toml 0123456789ab"
+    setups = {
+        workers: replace(TWIN, limits=f"w1: {board}, dilation {slow}, {own}")
+        for workers, slow in ((2, "3"), (4, "4"))
+    }
+    results = [
+        result(50.0, workers=workers, setup=setup, dilation=4.0)
+        for workers, setup in setups.items()
+    ]
+    assert len(cost(summarise(results), [])) == 2
+
+
 def test_a_twin_does_not_count_for_nodes_without_limits() -> None:
     assert costs({4: 46.0}, twin_run(12.4, 4.0), setup=EMULATED).single_seconds is None
 

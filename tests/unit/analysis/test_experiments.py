@@ -16,7 +16,14 @@ from boardcluster.analysis.experiments import (
     is_of,
     tabulate,
 )
-from boardcluster.records import AttemptState, Engine, MasterPlacement, Result, Verdict
+from boardcluster.records import (
+    AttemptState,
+    Disturbance,
+    Engine,
+    MasterPlacement,
+    Result,
+    Verdict,
+)
 
 
 def run(
@@ -96,6 +103,37 @@ def test_twins_measured_on_different_software_are_compared_and_it_is_said() -> N
     same = {"slow": slow, "fast": fast[:1]}
     (row,) = tabulate(same, vary="twin", columns=("slow", "fast"), published=()).rows
     assert row.settings == ""
+
+
+def with_limits(result: Result, limits: str) -> Result:
+    assert result.attempt
+    setup = replace(result.attempt.fingerprint, limits=limits)
+    return replace(result, attempt=replace(result.attempt, fingerprint=setup))
+
+
+@pytest.mark.parametrize(
+    ("vary", "first", "second", "said"),
+    [
+        ("workers", "b, of own files x.toml 1", "b, of own files x.toml 2", "n1"),
+        ("workers", "b", "b", ""),
+        ("twin", "b", "c", ""),
+    ],
+)
+def test_columns_with_other_boards_are_compared_and_it_is_said(
+    vary: str, first: str, second: str, said: str
+) -> None:
+    one = with_limits(run(40, workers=1), f"n1: 0.5 cores; of a board with {first}")
+    four = with_limits(
+        run(10, workers=4, position=1),
+        f"n1: 0.2 cores; of a board with {second}\nn2: 0.2 cores; of a board with c",
+    )
+    if vary == "twin":
+        results = {"a": [one], "b": [replace(four, trial=replace(four.trial, workers=1))]}
+        (row,) = tabulate(results, vary=vary, columns=("a", "b"), published=()).rows
+    else:
+        (row,) = tabulate({"a": [one, four]}, vary=vary, columns=("1", "4"), published=()).rows
+    assert row.entries[1].ratio == 4
+    assert row.settings == (f"columns differ in what the boards of {said} have" if said else "")
 
 
 def test_numbers_of_workers_are_columns_of_each_twin() -> None:
@@ -231,6 +269,19 @@ def test_runs_that_do_not_count_are_listed_and_in_no_mean() -> None:
         ("a", 3, "invalid", ""),
         ("a", 4, "pending", ""),
     ]
+
+
+def test_tainted_runs_that_count_are_counted_as_such() -> None:
+    stolen = Disturbance(cause="steal", node="pi1", share=0.1, adjustable=True)
+    slow = run(40, verdict=Verdict.TAINTED, position=1)
+    assert slow.measurement
+    slow = replace(slow, measurement=replace(slow.measurement, disturbances=(stolen,)))
+
+    table = tabulate({"a": [run(20), slow], "b": []}, vary="twin", columns=("a", "b"), published=())
+
+    one, none = table.rows[0].entries
+    assert (one.mean_seconds, one.count, one.tainted, none.tainted) == (30, 2, 1, 0)
+    assert table.left_out == ()
 
 
 def test_nothing_measured_is_an_empty_table() -> None:

@@ -32,6 +32,7 @@ from boardcluster.records import (
     Engine,
     Fingerprint,
     Measurement,
+    NodeTwin,
     OnLoss,
     Policy,
     Result,
@@ -204,6 +205,34 @@ def test_the_machine_is_described_once_for_the_same_cluster(
     stage.run()
 
     assert taken == [stage.live]
+
+
+def test_a_part_that_was_edited_between_two_runs_makes_another_setup(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fan = tmp_path / "fan.toml"
+    fan.write_text("a = 1\n")
+    twin = NodeTwin(board="rpi-3b", cooling=str(fan))
+    nodes = tuple(replace(node, twin=twin) for node in stage.live.spec.nodes)
+    layout = replace(stage.live.layout, spec=replace(stage.live.spec, nodes=nodes))
+    stage.live = replace(stage.live, layout=layout)
+
+    def take(live: LiveCluster) -> Fingerprint:
+        return replace(take_fingerprint(live), limits=fan.read_text())
+
+    monkeypatch.setattr(module, "take_fingerprint", take)
+    asked: list[Trial] = []
+
+    def cluster(trial: Trial) -> LiveCluster:
+        asked.append(trial)
+        if len(asked) == 2:
+            fan.write_text("a = 2\n")
+        return stage.live
+
+    stage.run(cluster=cluster)
+
+    limits = [attempt.fingerprint.limits[-2] for attempt in stage.attempts()]
+    assert limits == ["1", "2", "2", "2"]
 
 
 def test_a_cluster_that_does_not_come_up_begins_no_attempt(stage: Stage) -> None:

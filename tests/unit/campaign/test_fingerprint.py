@@ -1,6 +1,7 @@
 """What a result was measured on."""
 
 import platform
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,18 @@ import pytest
 from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, VM, Recording
 
 from boardcluster import __version__
+from boardcluster.analysis.fingerprints import same_setup
 from boardcluster.campaign.fingerprint import cpu_model, hardware_line, take_fingerprint
 from boardcluster.campaign.kernel import clean_command_line, settings_on
 from boardcluster.cluster.facts import parse_facts
-from boardcluster.records import DiskLimits, NodeFacts, NodeLimits, NodeTwin, Security
+from boardcluster.records import (
+    DiskLimits,
+    Fingerprint,
+    NodeFacts,
+    NodeLimits,
+    NodeTwin,
+    Security,
+)
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services.operation import LiveCluster
@@ -130,6 +139,37 @@ def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> No
         " and 700 requests/s, at most 859 MB unwritten, link 85 Mbit/s"
         "; of a board with a core of worker1"
     )
+
+
+def test_the_content_of_files_that_boards_follow_is_part_of_the_setup(
+    live: LiveCluster, tmp_path: Path
+) -> None:
+    def seen(**parts: Any) -> Fingerprint:
+        twin = replace(NodeTwin(board="rpi-3b"), **parts)
+        nodes = tuple(replace(node, twin=twin) for node in live.spec.nodes)
+        given = NodeLimits(
+            node="worker1",
+            cpu_cores=0.5,
+            memory_bytes=1 << 30,
+            disk=None,
+            link_bits_per_second=10**8,
+            board_cores=4,
+            board="4 cores, dilation 2",
+        )
+        layout = replace(live.layout, spec=replace(live.spec, nodes=nodes))
+        state = replace(live.state, limits=(given,))
+        return take_fingerprint(replace(live, layout=layout, state=state))
+
+    own = tmp_path / "fan.toml"
+    own.write_text("a = 1\n")
+    first = seen(cooling=str(own))
+    assert re.search(r"4 cores, dilation 2, of own files fan\.toml [0-9a-f]{12}$", first.limits)
+    own.write_text("a = 2\n")
+    assert same_setup(first) != same_setup(seen(cooling=str(own)))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "fan.toml").write_text("a = 1\n")
+    assert first == seen(cooling=str(tmp_path / "b" / "fan.toml"))
+    assert seen(cooling="fan").limits.endswith("; of a board with 4 cores, dilation 2")
 
 
 def facts_of(recording: Recording, folder: str = "/var/lib/boardcluster") -> NodeFacts:

@@ -31,6 +31,7 @@ from boardcluster.records import (
     Engine,
     MasterPlacement,
     Matrix,
+    NodeTwin,
     OnLoss,
     Policy,
     Trial,
@@ -581,6 +582,25 @@ def test_a_digest_changes_with_settings_and_with_the_content_of_ones_own_profile
     path.write_text("# other\n")
     digests.add(spec_digest(own, CLUSTER))
     assert len(digests) == 5
+
+
+def test_a_digest_changes_with_the_content_of_ones_own_parts(tmp_path: Path) -> None:
+    spec = CampaignSpec(name="a", seed=1, policy=Policy(), matrices=(matrix("pi"),))
+
+    def on(**parts: Any) -> str:
+        own = replace(NodeTwin(board="rpi-3b"), **parts)
+        nodes = tuple(replace(node, twin=own) for node in CLUSTER.nodes)
+        return spec_digest(spec, replace(CLUSTER, nodes=nodes))
+
+    of_catalog = on(cooling="fan")
+    for kind in ("board", "medium", "supply", "cooling"):
+        path = tmp_path / f"{kind}.toml"
+        path.write_text("a = 1\n")
+        first = on(**{kind: str(path)})
+        assert first == on(**{kind: str(path)})
+        path.write_text("a = 2\n")
+        assert first != on(**{kind: str(path)}), kind
+    assert on(cooling="fan") == of_catalog
 
 
 def test_settings_multiply_only_the_cells_of_engines_that_read_them() -> None:

@@ -411,6 +411,7 @@ def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
 
     seen.f_bavail = 50
     assert free_bytes(tmp_path, spec) == (0, {"data": 5, "data-2w": 60})
+    assert free_bytes(tmp_path, spec, 700) == (200, {"data": 5, "data-2w": 60})
 
 
 def test_emulated_boards_have_the_room_of_their_own_disks(

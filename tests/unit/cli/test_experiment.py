@@ -14,10 +14,12 @@ from tests.unit.cli.desk import Desk, MakeLayout, bad, good, make_desk
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
+from boardcluster.analysis.experiments import ExperimentTable, tabulate
 from boardcluster.campaign import experiment
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.upkeep import bring_up
 from boardcluster.cli.app import Stopped, app
+from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -190,6 +192,23 @@ def test_ratios_stand_beside_published_ones(lab: TwinDesk) -> None:
     assert fast["is_far"]
 
 
+def test_tainted_runs_in_a_mean_are_shown_as_such(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tabulated(*given: Any, **more: Any) -> ExperimentTable:
+        table = tabulate(*given, **more)
+        rows = [
+            replace(row, entries=tuple(replace(entry, tainted=1) for entry in row.entries))
+            for row in table.rows
+        ]
+        return replace(table, rows=tuple(rows))
+
+    assert "tainted" not in lab().stdout
+    assert [row["entries"][0]["tainted"] for row in lab.json()["table"]["rows"]] == [0, 0]
+    monkeypatch.setattr("boardcluster.cli.experiment.tabulate", tabulated)
+    assert lab().stdout.count("1 (1 tainted)") == 4
+
+
 def test_a_second_run_shows_the_same_and_needs_nothing_of_the_machine(
     lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +275,29 @@ def test_a_twin_that_cannot_run_does_not_keep_the_others_from_it(
     monkeypatch.setattr(experiment, "run_stand", run)
     lab()
     assert lab.ran() == ["pi", "pi", "teragen", "teragen"]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_only_a_full_disk_keeps_the_next_twin_from_running(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch, *, full: bool
+) -> None:
+    up = operation.up
+
+    def too_slow(home: Path, **named: Any) -> Any:
+        if home.name == "slow":
+            raise CapacityError("the least dilation is 7.5")
+        return up(home, **named)
+
+    def require_disk_space(_: Path) -> None:
+        if full:
+            raise CapacityError("the disk is 97 % full")
+
+    monkeypatch.setattr(operation, "up", too_slow)
+    monkeypatch.setattr(experiment, "require_disk_space", require_disk_space)
+    with pytest.raises(BoardclusterError, match="the least dilation is 7") as caught:
+        lab()
+    assert type(caught.value) is (CapacityError if full else RunError)
+    assert lab.ran() == ([] if full else ["pi", "teragen"])
 
 
 def test_runs_of_a_twin_that_broke_off_are_in_the_table(
@@ -345,6 +387,34 @@ def test_what_a_killed_experiment_left_is_ended_first_and_deleted_in_the_end(
     assert not (home / "of-experiment").exists()
 
 
+def test_what_is_left_of_a_twin_with_another_name_is_ended_too(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = {"identity": "1", "boot_id": "b", "phase": "up", "own_user": False, "temporary": True}
+    state = json.dumps({**left, "subnet": "", "nodes": [], "daemons": []})
+    for name, text in {"former": state, "others": state, "at-work": state, "broken": "{"}.items():
+        home = lab.root / name
+        home.mkdir(parents=True)
+        (home / "state.json").write_text(text)
+        if name != "others":
+            (home / "of-experiment").touch()
+    ended: list[str] = []
+    down = operation.down
+
+    def noted(folder: Path, **named: Any) -> int:
+        if not (folder / "cluster.toml").exists():
+            ended.append(folder.name)
+            return 1
+        return down(folder, **named)
+
+    monkeypatch.setattr(operation, "down", noted)
+    with driver_lock(lab.root / "at-work", doing="experiment"):
+        lab("--dry-run")
+        assert ended == []
+        assert lab().exit_code == 0
+    assert ended == ["former"]
+
+
 def test_what_a_user_loads_after_a_killed_experiment_is_theirs(
     lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +443,113 @@ def test_disks_of_a_killed_experiment_are_room_for_its_twins(
     held.clear()
     lab("--dry-run", "--keep")
     assert held == [slow, fast]
+
+
+def test_disks_of_a_twin_that_is_done_are_deleted_and_room_for_the_next(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab()
+    lab.write(fast=twin("fast", FAST, memory="3 GiB"))
+    home = lab.root / "slow"
+    image = home / "nodes" / "gone" / "disk.img"  # of a node that the twin has no more
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"x" * 100_000)
+    taken_bytes = image.stat().st_blocks * 512
+    (home / "of-experiment").touch()
+    freed: list[int] = []
+    held: list[Path] = []
+
+    def free_bytes(home: Path, spec: ClusterSpec, freed_bytes: int = 0) -> tuple[int, Any]:
+        freed.append(freed_bytes)
+        return 10**15, {}
+
+    def with_own_disks(host: Host, nodes: Path, names: Any) -> Host:
+        held.append(nodes)
+        return host
+
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", free_bytes)
+    monkeypatch.setattr("boardcluster.campaign.experiment.with_own_disks", with_own_disks)
+    lab("--keep")
+    assert image.exists()
+    assert (freed, held) == ([0, 0], [lab.root / "fast" / "nodes"])
+    freed.clear()
+    held.clear()
+    lab.write(fast=twin("fast", FAST, memory="2560 MiB"))
+
+    lab()
+
+    assert freed == [taken_bytes, 0]
+    assert held == [home / "nodes", lab.root / "fast" / "nodes"]
+    assert not (home / "nodes").exists()
+    assert not (home / "of-experiment").exists()
+
+
+def test_a_finished_twin_that_another_driver_uses_is_shown_as_it_is(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lab.json()
+    home = killed(lab)
+    with driver_lock(home, doing="up"):
+        assert lab.json() == first
+    assert (home / "nodes" / "n1").is_dir()
+
+
+def test_disks_of_a_killed_experiment_go_before_an_edited_twin_begins(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[bool] = []
+    home = killed(lab)
+    up = operation.up
+
+    def noted(folder: Path, **named: Any) -> Any:
+        there.append((folder / "nodes").exists())
+        return up(folder, **named)
+
+    monkeypatch.setattr(operation, "up", noted)
+    lab.desk.ends["pi"] = Stopped(130)
+    lab.write(slow=twin("slow", SLOW, workers=1))
+
+    lab()
+
+    assert there == [False]
+    assert not (home / "nodes").exists()
+
+
+def test_disks_of_a_killed_experiment_serve_the_campaign_that_goes_on(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.desk.ends["pi"] = Stopped(130)
+    lab()
+    del lab.desk.ends["pi"]
+    data = lab.root / "slow" / "nodes" / "n1" / "data"
+    data.parent.mkdir(parents=True)
+    data.touch()
+    (lab.root / "slow" / "of-experiment").touch()
+    there: list[bool] = []
+    up = operation.up
+
+    def noted(folder: Path, **named: Any) -> Any:
+        there.append(data.exists())
+        return up(folder, **named)
+
+    monkeypatch.setattr(operation, "up", noted)
+    lab()
+    assert there == [True, False]
+
+
+def test_what_an_up_of_the_same_twin_begins_is_never_marked_for_deletion(lab: TwinDesk) -> None:
+    home = lab.root / "slow"
+    checked: list[bool] = []
+    with driver_lock(home, doing="up"):
+        with pytest.raises(RunError, match="another boardcluster is using this cluster"):
+            lab()
+        checked.append((home / "of-experiment").exists())
+    (home / "nodes" / "n1").mkdir(parents=True)
+
+    lab()
+
+    assert checked == [False]
+    assert (home / "nodes" / "n1").is_dir()
 
 
 def test_keep_leaves_the_nodes_data(lab: TwinDesk) -> None:
@@ -504,6 +681,18 @@ def test_two_twins_need_two_names(lab: TwinDesk) -> None:
     lab.write(fast=twin("slow", FAST))
 
     assert "is also the name of another twin" in refused(lab, SpecError)
+
+
+def test_imported_results_are_not_taken_for_those_of_a_twin(lab: TwinDesk) -> None:
+    lab()
+    lab.brought.clear()
+    (lab.root / "slow" / "imported.json").write_text("{}")
+
+    for words in ((), ("--dry-run",)):
+        with pytest.raises(ClusterError, match=r"^slow: .*holds imported results") as caught:
+            lab(*words)
+        assert "--home-root" in caught.value.hint
+    assert lab.brought == []
 
 
 def test_a_twin_that_is_up_is_refused(lab: TwinDesk) -> None:

@@ -412,7 +412,9 @@ def test_an_unfinished_campaign_of_an_edited_file_says_so(desk: Desk, small: str
     break_off(desk, small)
     Path(small).write_text(SMALL.replace("repetitions = 2", "repetitions = 3"))
 
-    with pytest.raises(UsageError, match=r"the file or cluster\.toml was edited") as caught:
+    with pytest.raises(
+        UsageError, match=r"the file, cluster\.toml or a file of .* was edited"
+    ) as caught:
         desk("run", small)
     assert caught.value.hint == (
         "restore what was edited and continue with --resume, or start a new one with --new"

@@ -100,6 +100,14 @@ def test_a_plain_clusters_home_is_left_alone(file: Path, folder: Path) -> None:
     assert (folder / "cluster.toml").read_text() == text
 
 
+def test_a_home_of_imported_results_is_left_alone(file: Path, folder: Path) -> None:
+    folder.mkdir()
+    (folder / "imported.json").write_text("{}")
+    with pytest.raises(ClusterError, match="holds imported results"):
+        place_twin(read_twin(file), file, folder)
+    assert not (folder / "cluster.toml").exists()
+
+
 def test_a_broken_file_in_the_home_is_not_overwritten(file: Path, folder: Path) -> None:
     folder.mkdir()
     (folder / "cluster.toml").write_text("broken")
@@ -118,6 +126,40 @@ def test_a_board_of_ones_own_is_found_from_the_home(
     place_twin(read_twin(file), file, folder)
     boards = {node.twin.board for node in read_twin(folder / "cluster.toml").nodes if node.twin}
     assert boards == {str(tmp_path / "own.toml")}
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("how", ["renamed", "edited"])
+def test_a_board_of_ones_own_may_be_renamed_or_edited(
+    file: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    *,
+    up: bool,
+) -> None:
+    catalog = Path(operation.__file__).parents[1] / "catalog"
+    (of_catalog,) = catalog.rglob(f"{BOARD}.toml")
+    own = tmp_path / "own.toml"
+    own.write_text(of_catalog.read_text())
+    file.write_text(file.read_text().replace(f'"{BOARD}"', '"own.toml"'))
+    place_twin(read_twin(file), file, folder)
+    before = (folder / "cluster.toml").read_text()
+    if how == "renamed":
+        own.rename(tmp_path / "mine.toml")
+        file.write_text(file.read_text().replace('"own.toml"', '"mine.toml"'))
+    else:
+        own.write_text(own.read_text().replace("cores = 4", "cores = 6"))
+    monkeypatch.setattr(operation, "found_up", lambda _: up)
+
+    if up:
+        with pytest.raises(ClusterError, match="is up from another version"):
+            place_twin(read_twin(file), file, folder)
+        assert (folder / "cluster.toml").read_text() == before
+    else:
+        place_twin(read_twin(file), file, folder)
+        assert read_twin(folder / "cluster.toml") == read_twin(file)
 
 
 def test_the_password_of_a_meter_is_found_from_the_home(file: Path, folder: Path) -> None:

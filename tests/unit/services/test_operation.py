@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.builders import make_live_node, make_state
 
+from boardcluster.catalog.lookup import entry_path
 from boardcluster.cluster.kinds.boards.nodes import BoardNodes
 from boardcluster.cluster.kinds.emulated.nodes import EmulatedNodes
 from boardcluster.cluster.state import (
@@ -29,7 +30,7 @@ from boardcluster.errors import (
     UsageError,
 )
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import ClusterSpec, MasterPlacement
+from boardcluster.records import ClusterSpec, MasterPlacement, NodeTwin, TwinSpec
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services import operation
@@ -309,6 +310,28 @@ def test_an_edited_profile_of_ones_own_is_said_too(machine: Machine) -> None:
     for enter in (machine.up, machine.attach):
         with pytest.raises(ClusterError, match=r"mine\.toml was edited since the cluster came up"):
             enter()
+    assert machine.destroyed == []
+
+
+def test_an_edited_part_of_a_board_is_said_too(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation, "_limited", lambda *given: given[2])
+    own = machine.home / "fan.toml"
+    own.write_text(entry_path("cooling", "rpi-5b-fan").read_text())
+    twin = NodeTwin(board="rpi-5b-8gb-2400mhz", cooling=str(own))
+    nodes = tuple(replace(node, twin=twin) for node in machine.spec.nodes)
+    machine.declare(replace(machine.spec, nodes=nodes, twin=TwinSpec()))
+    live = machine.up()
+    assert machine.attach().state == live.state
+    first = own.read_text()
+    own.write_text(first + "# edited\n")
+
+    for enter in (machine.up, machine.attach):
+        with pytest.raises(ClusterError, match=r"fan\.toml: edited since the cluster came up"):
+            enter()
+    own.write_text(first)
+    machine.attach()
     assert machine.destroyed == []
 
 

@@ -17,7 +17,7 @@ from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.conf import render_node
 from boardcluster.services.layout import Layout
 from boardcluster.services.pair import pair_ids
-from boardcluster.services.profile import build_profile, own_parts, own_profile_digests
+from boardcluster.services.profile import build_profile, own_file_digests, own_parts
 from boardcluster.services.settings import (
     by_file,
     check_for_pair,
@@ -381,10 +381,10 @@ def test_a_profile_of_ones_own_is_read_like_the_others(tmp_path: Path, make_spec
     assert (built.name, built.source, built.small_daemons) == (str(path), "my measurements", False)
     assert built.properties["hdfs-site"] == {"dfs.replication": "1", "dfs.blocksize": "16777216"}
     assert built.properties["spark-defaults"] == {"spark.executor.instances": "4"}
-    first = own_profile_digests(["default", str(path)])
+    first = own_file_digests(["default", str(path)])
     path.write_text(OWN + "# a comment\n")
-    assert own_profile_digests([str(path)]).keys() == first.keys() == {str(path)}
-    assert own_profile_digests([str(path)]) != first
+    assert own_file_digests([str(path)]).keys() == first.keys() == {str(path)}
+    assert own_file_digests([str(path)]) != first
 
 
 @pytest.mark.parametrize(

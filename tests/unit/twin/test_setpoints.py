@@ -107,6 +107,66 @@ def test_hdparm_and_dd_serve_where_iozone_did_not_read_in_a_row() -> None:
     assert disk.write_iops.value == 1887436.8 / 4096
 
 
+def _own_medium(folder: Path, **sequential: str) -> str:
+    board = 'board = "rpi-3b"'
+    of_record = "".join(f', {key} = "{text}"' for key, text in sequential.items())
+    rows = [
+        (f"{kind}_{way}_{unit}", board + more)
+        for way in ("read", "write")
+        for kind, unit, more in (
+            ("sequential", "bytes_per_second", of_record),
+            ("random", "iops", ', record_bytes = "4096"' if sequential else ""),
+        )
+    ]
+    figures = "".join(
+        f'\n[[figure]]\nname = "{name}"\nvalue = {5000 + place}\nunit = "{_unit(name)}"\n'
+        f'conditions = {{ {conditions} }}\nsource = "own"\n'
+        for place, (name, conditions) in enumerate(rows)
+    )
+    path = folder / "own-card.toml"
+    path.write_text(f'id = "own-card"\nname = "Own card"\nkind = "microSD"\n{figures}')
+    return str(path)
+
+
+def _unit(name: str) -> str:
+    return "iops" if name.endswith("iops") else "bytes per second"
+
+
+def test_figures_of_an_own_medium_that_lack_a_condition_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        set_points(_node("rpi-3b", _own_medium(tmp_path)), GBIT)
+    (line,) = [row for row in caught.value.message.splitlines() if "do not count" in row]
+    tool, record = 'without tool = "iozone", "hdparm" or "dd"', 'without record_bytes = "4096"'
+    assert line.strip() == (
+        f"figures that do not count: sequential_read_bytes_per_second {tool}; random_read_iops "
+        f"{record}; sequential_write_bytes_per_second {tool}; random_write_iops {record}"
+    )
+
+    with pytest.raises(UsageError, match=r"sequential_read_bytes_per_second without tool") as other:
+        set_points(_node("rpi-3b", _own_medium(tmp_path, tool="fio")), GBIT)
+    assert "random" not in other.value.message.partition("do not count: ")[2].splitlines()[0]
+
+
+def test_an_own_medium_is_offered_with_the_boards_of_its_file(tmp_path: Path) -> None:
+    medium = _own_medium(tmp_path, tool="dd")
+    assert set_points(_node("rpi-3b", medium), GBIT).disk is not None
+    with pytest.raises(UsageError, match=r"boards that own-card can be used with: rpi-3b\n"):
+        set_points(_node("rpi-4b-4gb-1500mhz", medium), GBIT)
+
+
+def test_conditions_that_are_no_numbers_count_as_absent(tmp_path: Path) -> None:
+    medium = _own_medium(tmp_path, tool="iozone", record_bytes="16 MiB")
+    assert set_points(_node("rpi-3b", medium), GBIT).disk is not None
+    figures = OWN | {
+        "sysbench_cpu_events_per_second": [
+            (70.0, {"threads": "four", "prime_limit": "2000"}),
+            _sysbench(8, 90.0),
+        ]
+    }
+    points = set_points(_node(_own(tmp_path, _entry(figures))), GBIT)
+    assert points.cpu_events_per_second.value == 90.0
+
+
 def test_without_a_medium_there_is_no_disk() -> None:
     points = set_points(_node("rpi-4b-4gb-1500mhz", memory_bytes=4 * GIB), GBIT)
     assert points.disk is None
