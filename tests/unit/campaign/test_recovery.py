@@ -1,9 +1,10 @@
 """What a campaign does after a loss: which policy waits for what, and when it stops."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.builders import make_cluster, make_live_node, make_state, make_trial
@@ -14,6 +15,7 @@ from boardcluster.campaign.recovery import TRIES_MOST, Recovery, _silent_boards,
 from boardcluster.cluster.state import LiveNode, LiveState
 from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
+from boardcluster.remote.base import Remote
 from boardcluster.remote.node_clock import ClockReading
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
@@ -223,6 +225,26 @@ def test_absent_is_what_no_restart_brings_back(
         "worker2": "not reached from master",
         "master": "its disk is 98.0 % full",
     }
+
+
+def test_a_board_that_was_replaced_is_there_though_it_lacks_our_user(
+    live: LiveCluster, nodes: Any
+) -> None:
+    """It stayed away until ``loss_wait`` was over: only a start makes the user there."""
+
+    class Fresh:
+        def run(self, argv: Sequence[str], **named: Any) -> Any:
+            raise RemoteError(f"worker3: sudo: unknown user boardcluster: {argv}")
+
+    class Root:
+        def run(self, argv: Sequence[str], **named: Any) -> Any:
+            assert list(argv) == ["true"]
+
+    nodes(gone=[])
+    admins = dict.fromkeys(live.remotes, cast("Remote", Root()))
+    remotes = {**live.remotes, "worker3": cast("Remote", Fresh())}
+
+    assert absent_nodes(replace(live, remotes=remotes, admins=admins)) == {}
 
 
 @pytest.mark.parametrize("on_loss", GOING_ON)
