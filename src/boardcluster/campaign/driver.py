@@ -172,17 +172,17 @@ class _Trials:
                 # What never came up was not lost: a person who has just begun is told at once.
                 if recovery is None or not self._was_up or isinstance(error, LockedError):
                     raise
-                lost = error.message
+                lost, way_out = error.message, error.hint
             else:
                 if not end.lost:
                     self._stop_at_one_cause(trial, end)
                     return
-                lost = end.lost
+                lost, way_out = end.lost, ""
             self._lost += self._begun
-            self._recover(trial, lost, tries)
+            self._recover(trial, lost, tries, way_out)
 
-    def _recover(self, trial: Trial, lost: str, tries: int) -> None:
-        """Have the cluster back.
+    def _recover(self, trial: Trial, lost: str, tries: int, way_out: str) -> None:
+        """Have the cluster back; ``way_out`` is what helps against the loss, if that is known.
 
         Raises:
             ClusterError: it does not come back, or the policy is to stop.
@@ -191,14 +191,12 @@ class _Trials:
         if self._recovery is not None:
             still = self._recovery.after(trial, lost, tries=tries)
         if still:
+            usual = "see `boardcluster status`; restart with `boardcluster down` and `up`"
+            if " full" in still:
+                usual = "free space on the node"
             raise ClusterError(
                 f"lost during campaign {self._campaign.id}: {still}; the other trials stay pending",
-                hint=(
-                    "free space on the node"
-                    if " full" in still
-                    else "see `boardcluster status`; restart with `boardcluster down` and `up`"
-                )
-                + f", then {self._how_to_go_on()}",
+                hint=f"{way_out or usual}, then {self._how_to_go_on()}",
             )
 
     def _how_to_go_on(self, further: str = "") -> str:

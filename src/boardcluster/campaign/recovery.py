@@ -14,7 +14,14 @@ from boardcluster.campaign.heartbeat import away_now, lost_now
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.cluster.discovery import SKEW_MOST_SECONDS
 from boardcluster.cluster.each_node import each_node
-from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
+from boardcluster.errors import (
+    BoardclusterError,
+    ClusterError,
+    HostKeyError,
+    LockedError,
+    LoginError,
+    RemoteError,
+)
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
 from boardcluster.remote.base import Remote
@@ -250,7 +257,7 @@ def absent_nodes(live: LiveCluster) -> dict[str, str]:
     _, silent = each_node(
         here, lambda name: live.as_root[name].run(["true"], timeout_seconds=patience)
     )
-    absent = {name: _first_line(error) for name, error in silent.items()}
+    absent = {name: _absence(error) for name, error in silent.items()}
     if live.spec.master.name in here and live.spec.master.name not in absent:
         away = [name for name in away_now(live) if name in here and name not in absent]
         absent |= dict.fromkeys(away, f"not reached from {live.spec.master.name}")
@@ -271,7 +278,14 @@ def _silent_boards(home: Path, spec: ClusterSpec) -> dict[str, str]:
     state = nodes.new_state(spec, identity="")
     rows = {node.name: node for node in state.nodes}
     _, silent = each_node(rows, lambda name: _require_board(nodes.admin_of(rows[name], state)))
-    return {name: _first_line(error) for name, error in silent.items()}
+    return {name: _absence(error) for name, error in silent.items()}
+
+
+def _absence(error: BoardclusterError) -> str:
+    """Say why a node is away; what only a person can mend with how, since it is waited for."""
+    words = _first_line(error)
+    mendable = isinstance(error, HostKeyError | LoginError) and error.hint
+    return f"{words}; {error.hint}" if mendable else words
 
 
 def _require_board(board: Remote) -> None:

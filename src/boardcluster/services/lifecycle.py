@@ -37,6 +37,7 @@ from boardcluster.services.jvm import crash_words, daemon_environment
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
 from boardcluster.spec.cluster import address_of
+from boardcluster.spec.variant import DECLARED_STORAGE
 from boardcluster.waiting import wait_until
 
 __all__ = [
@@ -360,12 +361,14 @@ def _give_files_up(
     if not lost.paths:
         return  # something else is waited for, and has its own time
     if leaving is None:
+        give_up = f"or give these files up with `boardcluster up --home {home} --leave-safe-mode`; "
+        if Path(layout.storage).name != DECLARED_STORAGE:
+            give_up = ""  # `up` starts what is declared, whose HDFS is another one
         raise DaemonError(
             f"HDFS stays in safe mode, because every DataNode has reported and {lost.words}. The "
             f"NameNode says: {said}",
-            hint="bring back the disk that holds them; or give these files up with `boardcluster "
-            f"up --home {home} --leave-safe-mode`; or start with an empty HDFS: `boardcluster down "
-            f"--home {home} --wipe`",
+            hint=f"bring back the disk that holds them; {give_up}or start with an empty HDFS: "
+            f"`boardcluster down --home {home} --wipe`",
         )
     leaving(f"leaving safe mode: {lost.words}")
     end_safe_mode(layout, master, lost)

@@ -20,6 +20,7 @@ from boardcluster.errors import (
     CapacityError,
     ClusterError,
     HostError,
+    HostKeyError,
     RemoteError,
     RemoteTimeoutError,
     VerificationError,
@@ -784,6 +785,23 @@ def test_a_cluster_that_does_not_come_up_again_is_a_loss_and_one_that_never_did_
 
     assert stage.counts() == (4, 0, 0, 0)
     assert recovery.told == [(stage.trials[1].id, "worker1: out of reach", 1)]
+
+
+def test_what_helps_against_a_loss_is_said_when_the_campaign_stops(stage: Stage) -> None:
+    """The error's own hint was dropped for a general one, which did not help."""
+    hint = "run ssh-keygen -R worker1, then `boardcluster up` to see and accept the new one"
+    downs = [None, HostKeyError("worker1 presents another host key", hint=hint)]
+
+    def cluster(trial: Trial) -> LiveCluster:
+        if error := downs.pop(0):
+            raise error
+        return stage.cluster(trial)
+
+    with pytest.raises(ClusterError, match="another host key; it stays away") as caught:
+        stage.run(cluster=cluster, recovery=FakeRecovery(0))
+
+    again = "continue with `boardcluster run FILE --resume`"
+    assert caught.value.hint == f"{hint}, then {again}"
 
 
 def test_a_cluster_that_does_not_come_up_for_a_further_round_is_a_loss(stage: Stage) -> None:

@@ -13,7 +13,14 @@ from tests.unit.campaign.world import World
 from boardcluster.campaign import recovery as module
 from boardcluster.campaign.recovery import TRIES_MOST, Recovery, _silent_boards, absent_nodes
 from boardcluster.cluster.state import LiveNode, LiveState
-from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
+from boardcluster.errors import (
+    BoardclusterError,
+    ClusterError,
+    HostKeyError,
+    LockedError,
+    LoginError,
+    RemoteError,
+)
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_clock import ClockReading
@@ -245,6 +252,22 @@ def test_a_board_that_was_replaced_is_there_though_it_lacks_our_user(
     remotes = {**live.remotes, "worker3": cast("Remote", Fresh())}
 
     assert absent_nodes(replace(live, remotes=remotes, admins=admins)) == {}
+
+
+@pytest.mark.parametrize("kind", [HostKeyError, LoginError])
+def test_what_only_a_person_can_mend_is_waited_for_with_how(
+    kind: type[RemoteError], live: LiveCluster, nodes: Any
+) -> None:
+    class Refusing:
+        def run(self, argv: Sequence[str], **named: Any) -> Any:
+            raise kind("worker3: refused", hint="run ssh-keygen -R worker3")
+
+    nodes(gone=["master", "worker1", "worker2", "worker4"])
+    admins = {**live.remotes, "worker3": cast("Remote", Refusing())}
+
+    assert absent_nodes(replace(live, admins=admins)) == {
+        "worker3": "worker3: refused; run ssh-keygen -R worker3"
+    }
 
 
 @pytest.mark.parametrize("on_loss", GOING_ON)
