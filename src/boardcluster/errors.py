@@ -44,6 +44,7 @@ __all__ = [
     "StoreError",
     "UnreachableError",
     "UnreadyNameNodeError",
+    "UnwatchedError",
     "UsageError",
     "VerificationError",
     "extra_hint",
@@ -141,6 +142,13 @@ class AddressError(HostError):
     """The subnet or a port is in use.
 
     What to do: end the other cluster, or choose another `subnet`.
+    """
+
+
+class UnwatchedError(HostError):
+    """A node or its clock could not be watched as a run began, as in a break of the network.
+
+    What to do: check the network to the node that is named; a campaign repeats the run.
     """
 
 

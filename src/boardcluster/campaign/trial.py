@@ -39,6 +39,7 @@ from boardcluster.errors import (
     SpecError,
     StalledError,
     UnreachableError,
+    UnwatchedError,
 )
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import (
@@ -409,7 +410,7 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
         state=AttemptState.FAILED if start is None else AttemptState.INVALID,
         reason=f"{start or ''}{words}",
         measurement=None,
-        passing=isinstance(error, UnreachableError),
+        passing=isinstance(error, UnreachableError | UnwatchedError),
     )
 
 
