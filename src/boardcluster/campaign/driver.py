@@ -19,6 +19,7 @@ from boardcluster.campaign.trial_jobs import jobs_of
 from boardcluster.errors import (
     BoardclusterError,
     ClusterError,
+    DriverSpaceError,
     HostError,
     LockedError,
     RemoteError,
@@ -75,6 +76,8 @@ def interruption(error: BaseException) -> str:
     """Return why an attempt has no end of its own, as stored."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return "interrupted: Ctrl-C or SIGTERM"
+    if isinstance(error, DriverSpaceError):
+        return f"storage: {' '.join(error.message.split())}"[:1000]
     if isinstance(error, OSError) and error.strerror:
         return f"interrupted: {error.strerror}"
     return f"interrupted: {type(error).__name__}"
@@ -96,8 +99,9 @@ def run_trials(
 
     1. For each trial to run, in the planned order:
        a. have the cluster in the trial's form: its workers, its profile, its master;
-       b. refuse to continue where the driver's disk is full: results must not be lost; have on
-          the nodes the programs that come in no package;
+       b. refuse to continue where the driver's disk is full, here and wherever it cannot hold
+          what a proof reads: results must not be lost; have on the nodes the programs that come
+          in no package;
        c. begin an attempt (state ``running``) with the fingerprint of what it runs on;
        d. put the input in place and find out, independently, what the output must be;
        e. bring about the conditions: cool down, trim, drop page caches;
@@ -121,7 +125,8 @@ def run_trials(
     Raises:
         ClusterError: a daemon or node was lost, the cluster does not take a variant, or one cause
             ended three trials in a row; the trials left stay pending.
-        CapacityError: the driver's disk is full; the trials left stay pending.
+        CapacityError: the driver's disk is full, or too full to prove what was run; the trials
+            left stay pending.
     """
     with kept_awake():
         each = _Trials(

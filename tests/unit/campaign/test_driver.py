@@ -19,6 +19,7 @@ from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
+    DriverSpaceError,
     HostError,
     HostKeyError,
     RemoteError,
@@ -420,7 +421,7 @@ ENDINGS = {
     "never seen": Ending(AttemptState.FAILED, seen_by_yarn=False),
     "wrong": Ending(AttemptState.FAILED, verdict=VerificationError("3 words differ")),
     "stalled": Ending(AttemptState.INVALID, job=stall),
-    "lost connection": Ending(AttemptState.FAILED, job=cut),
+    "lost connection": Ending(AttemptState.INVALID, job=cut),
     "Ctrl-C": Ending(AttemptState.INVALID, job=interrupt),
     "Ctrl-C during the proof": Ending(AttemptState.INVALID, verdict=KeyboardInterrupt()),
 }
@@ -497,9 +498,9 @@ def test_a_lost_connection_is_not_called_stalled(stage: Stage) -> None:
 
     stage.run()
 
-    assert stage.counts() == (3, 1, 0, 0)
+    assert stage.counts() == (3, 0, 1, 0)
     _, attempt, measurement = stage.ended[1]
-    assert (attempt.state, attempt.reason) == (AttemptState.FAILED, "master: out of reach")
+    assert (attempt.state, attempt.reason) == (AttemptState.INVALID, "host: master: out of reach")
     assert measurement is None
 
 
@@ -605,6 +606,20 @@ def test_an_interrupted_attempt_is_invalid_its_output_deleted_and_the_rest_pendi
     assert not (stage.store.artefact_folder(attempt) / "work").exists()
 
 
+def test_a_driver_that_cannot_hold_what_a_proof_reads_stops_the_campaign(stage: Stage) -> None:
+    """Every run of that size ran to its end, and was thrown away."""
+    words = "reading /out needs 30 GB, but /home has 20 GB free"
+    stage.workload.verdicts[2] = DriverSpaceError(words, hint="free 10 GB there")
+
+    with pytest.raises(DriverSpaceError, match="needs 30 GB"):
+        stage.run(recovery=FakeRecovery(9))
+
+    assert stage.counts() == (1, 0, 1, 2)
+    attempt = stage.attempts()[1]
+    assert (attempt.state, attempt.reason) == (AttemptState.INVALID, f"storage: {words}")
+    assert stage.world.deleted.count(f"/boardcluster/output/{stage.trials[1].id}-1") == 2
+
+
 def test_an_invalid_attempt_can_be_tried_again_under_a_new_number(stage: Stage) -> None:
     stage.world.jobs[0] = stall
     stage.run([stage.trials[0]])
@@ -616,7 +631,7 @@ def test_an_invalid_attempt_can_be_tried_again_under_a_new_number(stage: Stage) 
     assert [attempt.number for _, attempt, _ in stage.ended] == [1, 2]
 
 
-def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
+def test_a_submission_that_cannot_be_prepared_is_an_invalid_attempt(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -625,8 +640,8 @@ def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
     monkeypatch.setattr("boardcluster.campaign.job.write_configuration", refuse)
     stage.run(stage.trials[:2])
 
-    assert stage.counts() == (0, 2, 0, 2)
-    assert {attempt.reason for attempt in stage.attempts()} == {"no configuration"}
+    assert stage.counts() == (0, 0, 2, 2)
+    assert {attempt.reason for attempt in stage.attempts()} == {"host: no configuration"}
 
 
 def failing(words: Sequence[str]) -> Callable[..., TrialEnd]:
