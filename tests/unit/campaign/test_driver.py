@@ -290,6 +290,89 @@ def test_warm_ups_are_run_like_others(stage: Stage) -> None:
     assert result.measurement.verification == PROOF
 
 
+@pytest.fixture
+def warmed(stage: Stage) -> Stage:
+    """A stage with two warm-ups of one cell before its measured runs, and a run of another cell."""
+    own = [trial for trial in stage.trials if trial.engine is Engine.SPARK]
+    other = next(trial for trial in stage.trials if trial.engine is not Engine.SPARK)
+    rows = [(own[0], "w1"), (own[0], "w2"), (own[0], "1"), (own[1], "2"), (other, "o1")]
+    campaign = replace(stage.campaign, id="warm")
+    trials = tuple(
+        replace(
+            trial,
+            id=f"warm-{name}",
+            campaign_id="warm",
+            position=place,
+            repetition=int(name[-1]),
+            warm_up=name[0] == "w",
+        )
+        for place, (trial, name) in enumerate(rows)
+    )
+    stage.store.add_campaign(campaign, trials)
+    stage.campaign, stage.trials, stage.world.jobs = campaign, trials, [good] * 9
+    return stage
+
+
+def started(stage: Stage, identity: str) -> LiveCluster:
+    return replace(stage.live, state=replace(stage.live.state, identity=identity))
+
+
+def names(stage: Stage) -> list[str]:
+    return [trial.id.removeprefix("warm-") for trial in stage.began]
+
+
+def test_warm_ups_run_once_in_a_start_of_the_daemons(warmed: Stage) -> None:
+    warmed.run()
+    assert names(warmed) == ["w1", "w2", "1", "2", "o1"]
+
+
+def test_after_a_restart_a_cell_is_warmed_up_again_before_its_next_measured_run(
+    warmed: Stage,
+) -> None:
+    """The first run of each cell on fresh daemons was cold, and went into the mean."""
+    clusters = [started(warmed, "first")] * 3 + [started(warmed, "second")] * 2
+
+    warmed.run(cluster=lambda _: clusters.pop(0))
+
+    assert names(warmed) == ["w1", "w2", "1", "w1", "w2", "2", "o1"]
+    assert warmed.counts() == (5, 0, 0, 0)
+    rows = warmed.store.results("warm", all_attempts=True)
+    warm_ups = [row.attempt.start_id for row in rows if row.attempt and row.trial.warm_up]
+    assert sorted(warm_ups) == ["first", "first", "second", "second"]
+
+
+def test_a_resume_on_other_daemons_warms_up_again_and_on_the_same_it_does_not(
+    warmed: Stage,
+) -> None:
+    first, second = started(warmed, "first"), started(warmed, "second")
+    warmed.run(warmed.trials[:3], cluster=lambda _: first)
+    warmed.run(warmed.trials[3:4], cluster=lambda _: first)
+    assert names(warmed) == ["w1", "w2", "1", "2"]
+    again = replace(warmed.trials[3], id="warm-3", position=9, repetition=3)
+    warmed.store.add_trials("warm", [again])
+    warmed.run([again], cluster=lambda _: second)
+
+    assert names(warmed)[4:] == ["w1", "w2", "3"]
+
+
+def test_a_loss_while_a_cell_is_warmed_up_again_is_a_loss(warmed: Stage) -> None:
+    clusters = [started(warmed, name) for name in ("first", "first", "second", "third")]
+    warmed.world.jobs[2] = lose(warmed, "worker2")
+
+    def cluster(_: Trial) -> LiveCluster:
+        warmed.world.unhealthy = []
+        return clusters.pop(0)
+
+    recovery = FakeRecovery(1)
+    warmed.run(
+        [warmed.trials[0], warmed.trials[1], warmed.trials[2]], cluster=cluster, recovery=recovery
+    )
+
+    assert names(warmed) == ["w1", "w2", "w1", "w1", "w2", "1"]
+    assert recovery.told == [("warm-1", "worker2: 1/1 local-dirs", 1)]
+    assert warmed.counts() == (3, 0, 0, 2)
+
+
 def test_artefacts_stay_and_the_work_of_the_proof_goes(stage: Stage) -> None:
     stage.run()
 
