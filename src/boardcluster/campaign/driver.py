@@ -179,7 +179,9 @@ class _Trials:
                 end = self._tried(trial)
             except (ClusterError, RemoteError) as error:
                 # What never came up was not lost: a person who has just begun is told at once.
-                if recovery is None or not self._was_up or isinstance(error, LockedError):
+                if recovery is None or isinstance(error, LockedError):
+                    raise
+                if not self._was_up and not recovery.is_of_before(error):
                     raise
                 lost, way_out = error.message, error.hint
             else:

@@ -14,6 +14,7 @@ from boardcluster.campaign.heartbeat import away_now, lost_now
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.cluster.discovery import SKEW_MOST_SECONDS
 from boardcluster.cluster.each_node import each_node
+from boardcluster.cluster.state import load_state
 from boardcluster.errors import (
     BoardclusterError,
     ClusterError,
@@ -21,6 +22,7 @@ from boardcluster.errors import (
     LockedError,
     LoginError,
     RemoteError,
+    UnreachableError,
 )
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
@@ -79,6 +81,8 @@ class Recovery:
         declared: the cluster as cluster.toml says.
         policy: what to do, and how long to wait.
         cluster: the running one.
+        goes_on_without: whether the campaign continues, and may do so without workers that an
+            earlier command lost.
         progress: told what is waited for.
         clock: tells the time in seconds.
         sleep: pauses for so many seconds.
@@ -95,6 +99,7 @@ class Recovery:
         policy: Policy,
         cluster: RestartableCluster,
         *,
+        goes_on_without: bool = False,
         progress: Progress,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
@@ -103,6 +108,7 @@ class Recovery:
         self._declared = declared
         self._policy = policy
         self._cluster = cluster
+        self._goes_on_without = goes_on_without
         self._progress = progress
         self._clock = clock
         self._sleep = sleep
@@ -114,6 +120,14 @@ class Recovery:
     def is_up(self) -> bool:
         """Whether the cluster came up, so that what does not do so now was lost."""
         return self._cluster.live is not None
+
+    def is_of_before(self, error: BoardclusterError) -> bool:
+        """Whether what keeps the cluster from coming up may have been lost by an earlier command.
+
+        A person who has just begun is told of it at once; a campaign that continues goes on as far
+        as it can.
+        """
+        return self._goes_on_without and isinstance(error, UnreachableError)
 
     def skips(self, trial: Trial) -> bool:
         """Whether a trial must wait because its cell needs a worker that was left out.
@@ -269,7 +283,8 @@ def absent_nodes(live: LiveCluster) -> dict[str, str]:
 def _silent_boards(home: Path, spec: ClusterSpec) -> dict[str, str]:
     """Say which boards of a cluster that is not up are away; other nodes are made by a start.
 
-    A board whose clock is not set yet, as after a power cut without a network, is away: a start
+    Those that were up in another variant count, too: what runs there must end before a start. A
+    board whose clock is not set yet, as after a power cut without a network, is away: a start
     would refuse it. Disks are looked at when they start.
     """
     if not spec.capabilities.provisioned:
@@ -277,6 +292,9 @@ def _silent_boards(home: Path, spec: ClusterSpec) -> dict[str, str]:
     nodes = operation.nodes_of(home, spec.kind)
     state = nodes.new_state(spec, identity="")
     rows = {node.name: node for node in state.nodes}
+    left = load_state(home)
+    if left is not None and left.kind == spec.kind:
+        rows = {node.name: node for node in left.nodes} | rows
     _, silent = each_node(rows, lambda name: _require_board(nodes.admin_of(rows[name], state)))
     return {name: _absence(error) for name, error in silent.items()}
 

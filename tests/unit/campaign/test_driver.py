@@ -17,6 +17,7 @@ from boardcluster.campaign.driver import Watch, interruption, now_utc, run_trial
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
+    BoardclusterError,
     CapacityError,
     ClusterError,
     DriverSpaceError,
@@ -24,6 +25,7 @@ from boardcluster.errors import (
     HostKeyError,
     RemoteError,
     RemoteTimeoutError,
+    UnreachableError,
     VerificationError,
 )
 from boardcluster.fetch.cache import no_progress
@@ -788,8 +790,12 @@ class FakeRecovery:
     def __init__(self, mends: int, skipped: Sequence[Trial] = (), *, is_up: bool = False) -> None:
         self.mends = mends
         self.is_up = is_up
+        self.goes_on_without = False
         self.skipped = list(skipped)
         self.told: list[tuple[str, str, int]] = []
+
+    def is_of_before(self, error: BoardclusterError) -> bool:
+        return self.goes_on_without and isinstance(error, UnreachableError)
 
     def skips(self, trial: Trial) -> bool:
         return trial in self.skipped
@@ -900,6 +906,25 @@ def test_what_helps_against_a_loss_is_said_when_the_campaign_stops(stage: Stage)
 
     again = "continue with `boardcluster run FILE --resume`"
     assert caught.value.hint == f"{hint}, then {again}"
+
+
+def test_a_board_that_an_earlier_command_lost_is_a_loss_where_a_campaign_goes_on_without(
+    stage: Stage,
+) -> None:
+    """The first run that needed it ended the campaign, whatever ``on_loss`` said."""
+    downs = [UnreachableError("worker4: no answer")]
+
+    def cluster(trial: Trial) -> LiveCluster:
+        if downs:
+            raise downs.pop()
+        return stage.cluster(trial)
+
+    recovery = FakeRecovery(9)
+    recovery.goes_on_without = True
+    stage.run(cluster=cluster, recovery=recovery)
+
+    assert stage.counts() == (4, 0, 0, 0)
+    assert recovery.told == [(stage.trials[0].id, "worker4: no answer", 1)]
 
 
 def test_a_cluster_that_does_not_come_up_for_a_further_round_is_a_loss(stage: Stage) -> None:
