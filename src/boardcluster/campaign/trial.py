@@ -22,7 +22,11 @@ from boardcluster.campaign.accounting import (
     storage_totals,
     written_between,
 )
-from boardcluster.campaign.conditions import cool_down_seconds, prepare_conditions
+from boardcluster.campaign.conditions import (
+    await_copies,
+    cool_down_seconds,
+    prepare_conditions,
+)
 from boardcluster.campaign.dilation_correction import correct_for_dilation
 from boardcluster.campaign.execution import NO_ROOM, SAFE_MODE, end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
@@ -116,6 +120,8 @@ class _Attempt:
     """What clocks did while it ran."""
     standstills: dict[str, str] = field(default_factory=dict)
     """Which nodes or disks stood still while it ran."""
+    remarks: list[str] = field(default_factory=list)
+    """What is worth knowing of the moment in which it began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +199,7 @@ def _run_once(
         with live.unlimited():
             for job in jobs:
                 job.prepare()
+            this.remarks.extend(await_copies(live, bench.policy, progress=bench.progress))
         _require_room(live, jobs)
         begun = True
         measurement, observed = _measured(this, jobs)
@@ -312,7 +319,7 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
             engine=_by_submission(jobs, [job.engine_spans for job in jobs]),
             earlier=this.earlier,
         )
-    remarks += (*observed.remarks, *left_out_between(before, after))
+    remarks += (*this.remarks, *observed.remarks, *left_out_between(before, after))
     remarks += () if accounted else (NO_STORAGE,)
     remarks += tuple(remark for job in jobs for remark in job.remarks)
     with live.unlimited():

@@ -381,6 +381,16 @@ def test_phases_of_the_engine_in_a_mix_are_named_after_their_job(
         assert set(engine_phases(telemetry.phases, name)) == set(PHASES)
 
 
+def test_a_run_beside_which_hdfs_copies_says_so(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boardcluster.campaign.conditions._COPY_LEAST_SECONDS", 0.0)
+    bed.world.space |= {"PendingReplicationBlocks": 7, "ScheduledReplicationBlocks": 1}
+
+    found = bed.measured(policy=Policy(timeout_seconds=60, loss_wait_seconds=0.0))
+
+    assert "HDFS was still copying 8 blocks when the run began" in found.remarks
+    assert "waiting until HDFS has copied blocks of which it lacks copies" in bed.said
+
+
 def test_a_run_that_cannot_be_watched_is_not_begun(bed: Bed) -> None:
     node: Any = bed.live.remotes["worker2"]
 
