@@ -184,6 +184,9 @@ class _Trials:
                 if not self._was_up and not recovery.is_of_before(error):
                     raise
                 lost, way_out = error.message, error.hint
+            except DriverSpaceError as error:
+                hint = f"{error.hint}, then {self._how_to_go_on()}"
+                raise DriverSpaceError(error.message, hint=hint) from error
             else:
                 if not end.lost:
                     self._stop_at_one_cause(trial, end)

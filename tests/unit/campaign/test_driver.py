@@ -696,9 +696,11 @@ def test_a_driver_that_cannot_hold_what_a_proof_reads_stops_the_campaign(stage: 
     words = "reading /out needs 30 GB, but /home has 20 GB free"
     stage.workload.verdicts[2] = DriverSpaceError(words, hint="free 10 GB there")
 
-    with pytest.raises(DriverSpaceError, match="needs 30 GB"):
+    with pytest.raises(DriverSpaceError, match="needs 30 GB") as caught:
         stage.run(recovery=FakeRecovery(9))
 
+    again = "continue with `boardcluster run FILE --resume`"
+    assert caught.value.hint == f"free 10 GB there, then {again}"
     assert stage.counts() == (1, 0, 1, 2)
     attempt = stage.attempts()[1]
     assert (attempt.state, attempt.reason) == (AttemptState.INVALID, f"storage: {words}")
