@@ -23,6 +23,7 @@ __all__ = [
     "ClusterError",
     "ClusterNotUpError",
     "DaemonError",
+    "DriverSpaceError",
     "EmptySelectionError",
     "HostError",
     "HostKeyError",
@@ -33,6 +34,7 @@ __all__ = [
     "LoginError",
     "MeasuringLimitError",
     "MeterError",
+    "NotThereError",
     "OutOfLimitsError",
     "PredictionUnknownError",
     "ProbeOutputError",
@@ -44,6 +46,7 @@ __all__ = [
     "StoreError",
     "UnreachableError",
     "UnreadyNameNodeError",
+    "UnwatchedError",
     "UsageError",
     "VerificationError",
     "extra_hint",
@@ -137,10 +140,24 @@ class CapacityError(HostError):
     """
 
 
+class DriverSpaceError(CapacityError):
+    """The disk of the machine that runs boardcluster cannot hold what is asked for.
+
+    What to do: free space there, or use a larger disk.
+    """
+
+
 class AddressError(HostError):
     """The subnet or a port is in use.
 
     What to do: end the other cluster, or choose another `subnet`.
+    """
+
+
+class UnwatchedError(HostError):
+    """A node or its clock could not be watched as a run began, as in a break of the network.
+
+    What to do: check the network to the node that is named; a campaign repeats the run.
     """
 
 
@@ -226,6 +243,13 @@ class RemoteTimeoutError(RemoteError):
     def __init__(self, message: str, *, hint: str = "", stderr: bytes = b"") -> None:
         super().__init__(message, hint=hint)
         self.stderr = stderr
+
+
+class NotThereError(RemoteError):
+    """A file or folder does not exist on a node or in HDFS, such as what a job should have written.
+
+    What to do: see the log of whatever should have made it.
+    """
 
 
 class UnreachableError(RemoteError):

@@ -6,22 +6,37 @@ to collect garbage is slow at times ("Discussion"). What cannot be done is a rem
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError
 from boardcluster.fetch.cache import Progress
-from boardcluster.records import CachePolicy, Policy
+from boardcluster.records import CachePolicy, OnLoss, Policy
 from boardcluster.remote.node_rpc import Trimmed, boot_of, drop_caches, hottest_celsius, trim
+from boardcluster.services.lifecycle import Copying, copying
 from boardcluster.services.operation import LiveCluster
 from boardcluster.twin.heat import heat_models
+from boardcluster.units import format_count
 from boardcluster.waiting import wait_until
 
-__all__ = ["cool_down_seconds", "drop_node_caches", "prepare_conditions", "trim_nodes"]
+__all__ = [
+    "await_copies",
+    "cool_down_seconds",
+    "drop_node_caches",
+    "prepare_conditions",
+    "trim_nodes",
+]
 
 _POLL_SECONDS = 5.0
 _SILENT = "the node does not answer"
+_COPY_POLL_SECONDS = 2.0
+_COPY_LEAST_SECONDS = 30.0
+"""A job that has just ended may leave a block to be copied for a moment."""
+_COPY_STILL_SECONDS = 600.0
+"""Twice what the NameNode waits for a copy before it hands it out again
+(dfs.namenode.reconstruction.pending.timeout-sec)."""
 
 
 def prepare_conditions(
@@ -56,6 +71,53 @@ def prepare_conditions(
         progress("dropping page caches", 0, 0)
         remarks += drop_node_caches(live)
     return remarks
+
+
+def await_copies(
+    live: LiveCluster,
+    policy: Policy,
+    *,
+    progress: Progress,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[str, ...]:
+    """Wait until HDFS copies no blocks, as it does after a board or its card was replaced.
+
+    As long as that goes on it takes disks and network from a run. It is waited for as long as
+    ``loss_wait`` says, unless nothing changes any more. That blocks lack copies is no reason to
+    wait: files of jobs ask for ten.
+
+    Returns:
+        That it was still at it, in one line; nothing if it was not.
+    """
+    dilation = live.layout.dilation
+    last: list[tuple[Copying, float]] = []
+
+    def look() -> Copying:
+        seen = Copying(blocks=0, lacking_blocks=0)
+        with contextlib.suppress(BoardclusterError):  # whoever needs the NameNode next says so
+            seen = copying(live.layout, live.master)
+        if not last or last[0][0] != seen:
+            last[:] = [(seen, clock())]
+        return seen
+
+    def over(seen: Copying) -> bool:
+        if seen.blocks:
+            progress("waiting until HDFS has copied blocks of which it lacks copies", 0, 0)
+        return not seen.blocks or clock() - last[0][1] >= _COPY_STILL_SECONDS * dilation
+
+    waits_seconds = 0.0 if policy.on_loss is OnLoss.STOP else policy.loss_wait_seconds
+    seen = wait_until(
+        look,
+        ready=over,
+        timeout_seconds=max(_COPY_LEAST_SECONDS, waits_seconds) * dilation,
+        poll_seconds=_COPY_POLL_SECONDS,
+        clock=clock,
+        sleep=sleep,
+    )
+    if not seen.blocks:
+        return ()
+    return (f"HDFS was still copying {format_count(seen.blocks, 'block')} when the run began",)
 
 
 def cool_down_seconds(live: LiveCluster, policy: Policy) -> float:

@@ -19,6 +19,7 @@ from boardcluster.campaign.trial_jobs import jobs_of
 from boardcluster.errors import (
     BoardclusterError,
     ClusterError,
+    DriverSpaceError,
     HostError,
     LockedError,
     RemoteError,
@@ -31,6 +32,7 @@ from boardcluster.records import (
     Fingerprint,
     Measurement,
     OnLoss,
+    Result,
     Trial,
     in_cell,
 )
@@ -76,6 +78,8 @@ def interruption(error: BaseException) -> str:
     """Return why an attempt has no end of its own, as stored."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return "interrupted: Ctrl-C or SIGTERM"
+    if isinstance(error, DriverSpaceError):
+        return f"storage: {' '.join(error.message.split())}"[:1000]
     if isinstance(error, OSError) and error.strerror:
         return f"interrupted: {error.strerror}"
     return f"interrupted: {type(error).__name__}"
@@ -96,9 +100,11 @@ def run_trials(
     From the moment the plan is stored, planned = ok + failed + invalid + pending, always.
 
     1. For each trial to run, in the planned order:
-       a. have the cluster in the trial's form: its workers, its profile, its master;
-       b. refuse to continue where the driver's disk is full: results must not be lost; have on
-          the nodes the programs that come in no package;
+       a. have the cluster in the trial's form: its workers, its profile, its master; where the
+          daemons were started since the warm-ups of the trial's cell, run those again first;
+       b. refuse to continue where the driver's disk is full, here and wherever it cannot hold
+          what a proof reads: results must not be lost; have on the nodes the programs that come
+          in no package;
        c. begin an attempt (state ``running``) with the fingerprint of what it runs on;
        d. put the input in place and find out, independently, what the output must be;
        e. bring about the conditions: cool down, trim, drop page caches;
@@ -122,7 +128,8 @@ def run_trials(
     Raises:
         ClusterError: a daemon or node was lost, the cluster does not take a variant, or one cause
             ended three trials in a row; the trials left stay pending.
-        CapacityError: the driver's disk is full; the trials left stay pending.
+        CapacityError: the driver's disk is full, or too full to prove what was run; the trials
+            left stay pending.
     """
     with kept_awake():
         each = _Trials(
@@ -159,7 +166,9 @@ class _Trials:
         """Tags of the attempts at the trial that is being run."""
         self._lost: list[str] = []
         """Tags of attempts that were lost: nodes that were out of reach may still run them."""
-        self._durations = _Durations(store, campaign.id)
+        rows = store.results(campaign.id)  # once, at the first run: every run asks
+        self._durations = _Durations(rows)
+        self._warm_ups = _WarmUps(rows)
 
     def run(self, trial: Trial) -> None:
         """Run a trial, again after each loss that the recovery mends."""
@@ -171,19 +180,24 @@ class _Trials:
                 end = self._tried(trial)
             except (ClusterError, RemoteError) as error:
                 # What never came up was not lost: a person who has just begun is told at once.
-                if recovery is None or not self._was_up or isinstance(error, LockedError):
+                if recovery is None or isinstance(error, LockedError):
                     raise
-                lost = error.message
+                if not self._was_up and not recovery.is_of_before(error):
+                    raise
+                lost, way_out = error.message, error.hint
+            except DriverSpaceError as error:
+                hint = f"{error.hint}, then {self._how_to_go_on()}"
+                raise DriverSpaceError(error.message, hint=hint) from error
             else:
                 if not end.lost:
                     self._stop_at_one_cause(trial, end)
                     return
-                lost = end.lost
+                lost, way_out = end.lost, ""
             self._lost += self._begun
-            self._recover(trial, lost, tries)
+            self._recover(trial, lost, tries, way_out)
 
-    def _recover(self, trial: Trial, lost: str, tries: int) -> None:
-        """Have the cluster back.
+    def _recover(self, trial: Trial, lost: str, tries: int, way_out: str) -> None:
+        """Have the cluster back; ``way_out`` is what helps against the loss, if that is known.
 
         Raises:
             ClusterError: it does not come back, or the policy is to stop.
@@ -192,14 +206,12 @@ class _Trials:
         if self._recovery is not None:
             still = self._recovery.after(trial, lost, tries=tries)
         if still:
+            usual = "see `boardcluster status`; restart with `boardcluster down` and `up`"
+            if " full" in still:
+                usual = "free space on the node"
             raise ClusterError(
                 f"lost during campaign {self._campaign.id}: {still}; the other trials stay pending",
-                hint=(
-                    "free space on the node"
-                    if " full" in still
-                    else "see `boardcluster status`; restart with `boardcluster down` and `up`"
-                )
-                + f", then {self._how_to_go_on()}",
+                hint=f"{way_out or usual}, then {self._how_to_go_on()}",
             )
 
     def _how_to_go_on(self, further: str = "") -> str:
@@ -209,7 +221,7 @@ class _Trials:
         return f"continue with `boardcluster run FILE --resume{further}`"
 
     def _tried(self, trial: Trial) -> TrialEnd:
-        """Make an attempt at a trial, and more where it was only disturbed.
+        """Make attempts at a trial, and before at the warm-ups that its cell lacks in this start.
 
         With a full disk of the master it is lost before it begins.
 
@@ -226,9 +238,6 @@ class _Trials:
                 end_submission(live, tag)
             clear_leftovers(live)
             self._lost = []
-        parts = own_part_digests(live.spec.nodes)  # read at each run, so they count as they are now
-        if self._known is None or self._known[0] is not live or self._known[1] != parts:
-            self._known = (live, parts, take_fingerprint(live))
         if live.spec.capabilities.on_this_machine:
             require_disk_space(live.home)
         else:
@@ -237,6 +246,19 @@ class _Trials:
             lost = f"{live.spec.master.name}: {full}"
             reason = f"storage: {lost}"
             return TrialEnd(state=AttemptState.INVALID, reason=reason, measurement=None, lost=lost)
+        for warm_up in self._warm_ups.due(trial, live.state.identity):
+            bench.progress("the daemons were started since the warm-up: it runs again", 0, 0)
+            end = self._attempted(live, warm_up)
+            if end.lost:
+                return end
+        return self._attempted(live, trial)
+
+    def _attempted(self, live: LiveCluster, trial: Trial) -> TrialEnd:
+        """Make an attempt at a trial on a cluster, and more where it was only disturbed."""
+        bench = self._bench
+        parts = own_part_digests(live.spec.nodes)  # read at each run, so they count as they are now
+        if self._known is None or self._known[0] is not live or self._known[1] != parts:
+            self._known = (live, parts, take_fingerprint(live))
         fingerprint = self._known[2]
         run = partial(
             _run,
@@ -261,6 +283,8 @@ class _Trials:
         if end.state is AttemptState.INVALID:
             self._known = None  # what made it so may have changed the setup
         self._durations.note(trial, end.state, end.measurement)
+        if not end.lost:
+            self._warm_ups.note(trial, live.state.identity)
         return end
 
     def _repeats_most(self, end: TrialEnd) -> int:
@@ -296,12 +320,13 @@ class _Trials:
 class _Durations:
     """What runs of each cell took so far, which the next run of the cell is judged against.
 
-    The results of the campaign are read once, at its first run: every run asks.
+    Args:
+        rows: the results of the campaign so far.
     """
 
-    def __init__(self, store: Store, campaign_id: str) -> None:
+    def __init__(self, rows: Sequence[Result]) -> None:
         self._by_cell: dict[object, dict[str, float]] = {}
-        for row in store.results(campaign_id):
+        for row in rows:
             if row.attempt is not None:
                 self.note(row.trial, row.attempt.state, row.measurement)
 
@@ -321,6 +346,35 @@ class _Durations:
     @staticmethod
     def _cell(trial: Trial) -> object:
         return levels(trial), trial.warm_up
+
+
+class _WarmUps:
+    """In which start of the daemons each warm-up ran last: those of another one warm nothing.
+
+    Args:
+        rows: the results of the campaign so far.
+    """
+
+    def __init__(self, rows: Sequence[Result]) -> None:
+        self._of_cell: dict[object, list[Trial]] = {}
+        self._ran_in: dict[str, str] = {}
+        for row in rows:
+            if row.trial.warm_up:
+                self._of_cell.setdefault(self._cell(row.trial), []).append(row.trial)
+                self.note(row.trial, row.attempt.start_id if row.attempt is not None else "")
+
+    def due(self, trial: Trial, start_id: str) -> list[Trial]:
+        """Return the warm-ups that a measured run lacks in a start of the daemons, in order."""
+        own = [] if trial.warm_up else self._of_cell.get(self._cell(trial), [])
+        return [warm_up for warm_up in own if self._ran_in[warm_up.id] != start_id]
+
+    def note(self, trial: Trial, start_id: str) -> None:
+        """Note in which start of the daemons an attempt ran, whatever its verdict."""
+        self._ran_in[trial.id] = start_id
+
+    @staticmethod
+    def _cell(trial: Trial) -> object:
+        return levels(trial), trial.start
 
 
 def _cause(end: TrialEnd) -> str:

@@ -74,15 +74,22 @@ def each_run(campaign: Campaign, trials: Sequence[Trial], follow: Follower) -> W
     """Return what is told of each run of a campaign, and says what runs and what it came to."""
     total = len(trials)
     places = {trial.id: place for place, trial in enumerate(trials, start=1)}
+
+    def named(trial: Trial) -> str:
+        # A warm-up that an earlier command made runs again for daemons that were started since.
+        return f"run {places[trial.id]} of {total}" if trial.id in places else "once more"
+
     follow.line(f"campaign {campaign.id}: {format_count(total, 'run')}, seed {campaign.seed}")
 
     def began(trial: Trial) -> None:
-        follow.progress(f"runs of campaign {campaign.id}", places[trial.id] - 1, total)
-        follow.line(f"run {places[trial.id]} of {total}: {_trial_words(trial)}")
+        if trial.id in places:
+            follow.progress(f"runs of campaign {campaign.id}", places[trial.id] - 1, total)
+        follow.line(f"{named(trial)}: {_trial_words(trial)}")
 
     def ended(trial: Trial, attempt: Attempt, measurement: Measurement | None) -> None:
-        follow.line(f"run {places[trial.id]} of {total}: {_end_words(attempt, measurement)}")
-        follow.progress(f"runs of campaign {campaign.id}", places[trial.id], total)
+        follow.line(f"{named(trial)}: {_end_words(attempt, measurement)}")
+        if trial.id in places:
+            follow.progress(f"runs of campaign {campaign.id}", places[trial.id], total)
 
     return Watch(began=began, ended=ended)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
-from boardcluster.errors import BoardclusterError
+from boardcluster.errors import BoardclusterError, UnreachableError
 from boardcluster.remote.node_rpc import Reached, Reaching, reach
 from boardcluster.services.daemons import daemons_of
 from boardcluster.services.disk_space import full_disk
@@ -36,6 +36,9 @@ _PAUSE_SECONDS = 1.0
 _PATIENCE_BEATS = 3
 _HEALTH_BEATS = 5
 """YARN is asked at every fifth beat: it looks at disks only every two minutes itself."""
+_AFTER_SILENCE_SECONDS = 11.0
+"""Longer than a host is taken to be silent, see remote/ssh_route.py: until then each further beat
+would only be told what this one was."""
 _JOIN_SECONDS = 15.0
 _CANNOT_ASK = (BoardclusterError, OSError, ValueError)
 """What asking a node can raise; ValueError means that its answer was cut."""
@@ -204,9 +207,9 @@ class Heartbeat:
         self._thread.join(_JOIN_SECONDS * self._live.layout.dilation)
 
     def _watch(self) -> None:
-        silent_beats, beats = 0, 0
-        while not self._wait(self._interval_seconds):
-            lost = ""
+        silent_beats, beats, pause_seconds = 0, 0, self._interval_seconds
+        while not self._wait(pause_seconds):
+            lost, pause_seconds = "", self._interval_seconds
             beats += 1
             try:
                 lost = self._looks.lost()
@@ -216,6 +219,8 @@ class Heartbeat:
                 silent_beats = 0
             except _CANNOT_ASK as error:  # one failure may be this machine's busy moment
                 silent_beats += 1
+                if isinstance(error, UnreachableError):
+                    pause_seconds = max(pause_seconds, _AFTER_SILENCE_SECONDS)
                 if silent_beats == _PATIENCE_BEATS:
                     lost = _unreachable(self._live, error)
             if self._ended.is_set():

@@ -26,18 +26,21 @@ from boardcluster.campaign.recovery import Recovery
 from boardcluster.campaign.rounds import Outlook, look_ahead, next_round
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
+from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.datasets.text import check_text
-from boardcluster.errors import CapacityError
+from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import (
     MANY_YEARS,
     AttemptState,
     Campaign,
     ClusterSpec,
     Dataset,
+    OnLoss,
+    Policy,
     Result,
     Trial,
 )
@@ -45,6 +48,7 @@ from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.linpack import BUILD_TOOLS, is_built
+from boardcluster.spec.variant import apply_variant
 from boardcluster.store import CampaignSummary, Store
 from boardcluster.telemetry.meters.registry import meter_facts
 from boardcluster.units import format_count
@@ -137,9 +141,9 @@ def run_campaign(
             work = find_work(store, request, spec, campaign_id=new_campaign_id())  # 4
             if work.campaign is not None and not work.chosen:
                 return _outcome(store, work.campaign, work)
-            idle = idle_settings(work.spec, work.planned)
-            preflight = preflight_of(  # 5
-                home, spec, store, work.chosen, cache=cache, live=found, idle=idle
+            policy = request.spec.policy
+            preflight = _preflight_of_work(  # 5
+                home, spec, store, work, policy, cache=cache, live=found
             )
             if show is not None:
                 show(preflight)
@@ -149,9 +153,7 @@ def run_campaign(
                 if work.campaign is not None:
                     require_same_text(work.campaign, work.chosen, texts)
                 campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
-                bench = Bench(
-                    policy=request.spec.policy, cache=cache, progress=follow.progress, text=texts
-                )
+                bench = Bench(policy=policy, cache=cache, progress=follow.progress, text=texts)
                 live = found if as_it_is and campaign.starts == 1 else None
                 begun = _begun_start(store, campaign)
                 with _cluster(home, live, begun, cache, follow) as cluster:  # 8
@@ -178,7 +180,7 @@ def _run_rounds(
     if work.further:
         store.add_trials(campaign.id, work.further)
     trials = work.chosen
-    recovery = _recovery(declared, cluster, bench)
+    recovery = _recovery(declared, cluster, bench, work)
     while True:
         watch = each_run(campaign, trials, follow)
         run_trials(
@@ -197,12 +199,27 @@ def _run_rounds(
 
 
 def _recovery(
-    declared: ClusterSpec, cluster: Callable[[Trial], operation.LiveCluster], bench: Bench
+    declared: ClusterSpec,
+    cluster: Callable[[Trial], operation.LiveCluster],
+    bench: Bench,
+    work: PlannedWork,
 ) -> Recovery | None:
     """Return what deals with losses; None for a cluster that is used as it is up."""
     if not isinstance(cluster, VariantSwitcher):
         return None
-    return Recovery(cluster.home, declared, bench.policy, cluster, progress=bench.progress)
+    return Recovery(
+        cluster.home,
+        declared,
+        bench.policy,
+        cluster,
+        goes_on_without=_goes_on_without(work, bench.policy),
+        progress=bench.progress,
+    )
+
+
+def _goes_on_without(work: PlannedWork, policy: Policy) -> bool:
+    """Whether an earlier campaign continues without what may still be away."""
+    return work.campaign is not None and policy.on_loss is OnLoss.WITHOUT
 
 
 def _skipped_words(recovery: Recovery, campaign: Campaign) -> str:
@@ -246,21 +263,46 @@ def preview_campaign(home: Path, request: CampaignRequest, *, cache: Path) -> Pr
         if outlook is not None:
             first = {trial.id for trial in work.planned}
             later = tuple(trial for trial in outlook.trials if trial.id not in first)
-            everything = preflight_of(home, declared, store, (*work.chosen, *later), cache=cache)
-        return Preview(
-            work=work,
-            preflight=preflight_of(
+            everything = preflight_of(
                 home,
                 declared,
                 store,
-                work.chosen,
+                (*work.chosen, *later),
                 cache=cache,
-                idle=idle_settings(work.spec, work.planned),
+                may_lack=_goes_on_without(work, request.spec.policy),
+            )
+        return Preview(
+            work=work,
+            preflight=_preflight_of_work(
+                home, declared, store, work, request.spec.policy, cache=cache
             ),
             outlook=outlook,
             all_preflight=everything,
             prediction=predict_trials(home, store, declared, work.chosen),
         )
+
+
+def _preflight_of_work(
+    home: Path,
+    spec: ClusterSpec,
+    store: Store,
+    work: PlannedWork,
+    policy: Policy,
+    *,
+    cache: Path,
+    live: operation.LiveCluster | None = None,
+) -> Preflight:
+    """Say what the chosen runs of a campaign will need."""
+    return preflight_of(
+        home,
+        spec,
+        store,
+        work.chosen,
+        cache=cache,
+        live=live,
+        idle=idle_settings(work.spec, work.planned),
+        may_lack=_goes_on_without(work, policy),
+    )
 
 
 def preflight_of(
@@ -273,6 +315,7 @@ def preflight_of(
     live: operation.LiveCluster | None = None,
     idle: Sequence[str] = (),
     freed_bytes: int = 0,
+    may_lack: bool = False,
 ) -> Preflight:
     """Say what trials will need.
 
@@ -285,6 +328,7 @@ def preflight_of(
         live: the cluster as it is up; None where it is not, or nobody looked.
         idle: properties that their campaign sets, and that none of them has.
         freed_bytes: what is deleted on this machine's disk before they run.
+        may_lack: whether boards may be out of reach, as where a campaign continues without them.
 
     Raises:
         InputError: a text that they read is missing or cannot be read.
@@ -292,7 +336,8 @@ def preflight_of(
     for source in sorted({trial.input for trial in chosen} - {"", MANY_YEARS}):
         check_text(Path(source))
     if declared.capabilities.provisioned:
-        free = boards_free_bytes(home, declared)
+        names = _workers_of(declared, chosen)
+        free = boards_free_bytes(home, declared, of=names, may_lack=may_lack)
     else:
         free = free_bytes(home, declared, freed_bytes)
     return check_preflight(
@@ -303,6 +348,15 @@ def preflight_of(
         lacking=functools.partial(_lacking, declared, cache, live),
         idle=idle,
     )
+
+
+def _workers_of(declared: ClusterSpec, trials: Sequence[Trial]) -> frozenset[str]:
+    """Name the workers that trials need; all where no trial can have what it asks for."""
+    names: set[str] = set()
+    for variant in {variant_of(trial) for trial in trials}:
+        with contextlib.suppress(UsageError):  # said with everything else that cannot run
+            names |= {worker.name for worker in apply_variant(declared, variant).workers}
+    return frozenset(names or {worker.name for worker in declared.workers})
 
 
 def _lacking(

@@ -14,7 +14,7 @@ from boardcluster.analysis.trust import Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
 from boardcluster.campaign.limit_monitor import LimitMonitor
 from boardcluster.campaign.spans import EngineSpans, engine_tasks, with_engine_phases
-from boardcluster.errors import HostError
+from boardcluster.errors import UnwatchedError
 from boardcluster.records import (
     SMALLEST_EFFECT_SHARE,
     Energy,
@@ -119,15 +119,15 @@ class Observation:
         """Wait until there is something to compare the run with; call it just before the run.
 
         Raises:
-            HostError: a node is not watched, so that the run would be invalid.
+            UnwatchedError: a node is not watched, so that the run would be invalid.
         """
         if self.recorded.remarks:
-            raise HostError(
+            raise UnwatchedError(
                 "; ".join(self.recorded.remarks),
                 hint="a run is only ok with samples of every node; see `boardcluster doctor`",
             )
         if unknown := self.recorded.clocks.faults():
-            raise HostError(
+            raise UnwatchedError(
                 "; ".join(unknown), hint="keep this machine awake, and check the network to it"
             )
         self.recorded.settle()

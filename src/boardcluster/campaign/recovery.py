@@ -14,7 +14,16 @@ from boardcluster.campaign.heartbeat import away_now, lost_now
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.cluster.discovery import SKEW_MOST_SECONDS
 from boardcluster.cluster.each_node import each_node
-from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
+from boardcluster.cluster.state import load_state
+from boardcluster.errors import (
+    BoardclusterError,
+    ClusterError,
+    HostKeyError,
+    LockedError,
+    LoginError,
+    RemoteError,
+    UnreachableError,
+)
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
 from boardcluster.remote.base import Remote
@@ -72,6 +81,8 @@ class Recovery:
         declared: the cluster as cluster.toml says.
         policy: what to do, and how long to wait.
         cluster: the running one.
+        goes_on_without: whether the campaign continues, and may do so without workers that an
+            earlier command lost.
         progress: told what is waited for.
         clock: tells the time in seconds.
         sleep: pauses for so many seconds.
@@ -88,6 +99,7 @@ class Recovery:
         policy: Policy,
         cluster: RestartableCluster,
         *,
+        goes_on_without: bool = False,
         progress: Progress,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
@@ -96,6 +108,7 @@ class Recovery:
         self._declared = declared
         self._policy = policy
         self._cluster = cluster
+        self._goes_on_without = goes_on_without
         self._progress = progress
         self._clock = clock
         self._sleep = sleep
@@ -107,6 +120,14 @@ class Recovery:
     def is_up(self) -> bool:
         """Whether the cluster came up, so that what does not do so now was lost."""
         return self._cluster.live is not None
+
+    def is_of_before(self, error: BoardclusterError) -> bool:
+        """Whether what keeps the cluster from coming up may have been lost by an earlier command.
+
+        A person who has just begun is told of it at once; a campaign that continues goes on as far
+        as it can.
+        """
+        return self._goes_on_without and isinstance(error, UnreachableError)
 
     def skips(self, trial: Trial) -> bool:
         """Whether a trial must wait because its cell needs a worker that was left out.
@@ -246,10 +267,11 @@ def absent_nodes(live: LiveCluster) -> dict[str, str]:
     if live.spec.capabilities.on_this_machine:
         here = [node.name for node in nodes.alive(live.state)]
     patience = _ANSWER_SECONDS * live.layout.dilation
+    # As root: a board that was replaced has no user of ours yet, but a start makes it ready.
     _, silent = each_node(
-        here, lambda name: live.remotes[name].run(["true"], timeout_seconds=patience)
+        here, lambda name: live.as_root[name].run(["true"], timeout_seconds=patience)
     )
-    absent = {name: _first_line(error) for name, error in silent.items()}
+    absent = {name: _absence(error) for name, error in silent.items()}
     if live.spec.master.name in here and live.spec.master.name not in absent:
         away = [name for name in away_now(live) if name in here and name not in absent]
         absent |= dict.fromkeys(away, f"not reached from {live.spec.master.name}")
@@ -261,7 +283,8 @@ def absent_nodes(live: LiveCluster) -> dict[str, str]:
 def _silent_boards(home: Path, spec: ClusterSpec) -> dict[str, str]:
     """Say which boards of a cluster that is not up are away; other nodes are made by a start.
 
-    A board whose clock is not set yet, as after a power cut without a network, is away: a start
+    Those that were up in another variant count, too: what runs there must end before a start. A
+    board whose clock is not set yet, as after a power cut without a network, is away: a start
     would refuse it. Disks are looked at when they start.
     """
     if not spec.capabilities.provisioned:
@@ -269,8 +292,18 @@ def _silent_boards(home: Path, spec: ClusterSpec) -> dict[str, str]:
     nodes = operation.nodes_of(home, spec.kind)
     state = nodes.new_state(spec, identity="")
     rows = {node.name: node for node in state.nodes}
+    left = load_state(home)
+    if left is not None and left.kind == spec.kind:
+        rows = {node.name: node for node in left.nodes} | rows
     _, silent = each_node(rows, lambda name: _require_board(nodes.admin_of(rows[name], state)))
-    return {name: _first_line(error) for name, error in silent.items()}
+    return {name: _absence(error) for name, error in silent.items()}
+
+
+def _absence(error: BoardclusterError) -> str:
+    """Say why a node is away; what only a person can mend with how, since it is waited for."""
+    words = _first_line(error)
+    mendable = isinstance(error, HostKeyError | LoginError) and error.hint
+    return f"{words}; {error.hint}" if mendable else words
 
 
 def _require_board(board: Remote) -> None:

@@ -22,7 +22,11 @@ from boardcluster.campaign.accounting import (
     storage_totals,
     written_between,
 )
-from boardcluster.campaign.conditions import cool_down_seconds, prepare_conditions
+from boardcluster.campaign.conditions import (
+    await_copies,
+    cool_down_seconds,
+    prepare_conditions,
+)
 from boardcluster.campaign.dilation_correction import correct_for_dilation
 from boardcluster.campaign.execution import NO_ROOM, SAFE_MODE, end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
@@ -32,13 +36,16 @@ from boardcluster.campaign.trial_jobs import jobs_of, settings_of
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
+    DriverSpaceError,
     HostError,
     InstallError,
     MeasuringLimitError,
-    MeterError,
+    NotThereError,
+    RemoteError,
     SpecError,
     StalledError,
     UnreachableError,
+    UnwatchedError,
 )
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import (
@@ -73,9 +80,13 @@ _NOT_THE_TRIALS: tuple[tuple[tuple[type[BoardclusterError], ...], str], ...] = (
     ((StalledError, MeasuringLimitError), ""),
     ((CapacityError,), "storage: "),
     ((UnreachableError,), "node_lost: "),  # of an outage that is over; else the board is lost
-    ((HostError, SpecError, MeterError, InstallError), "host: "),
+    ((HostError, SpecError, InstallError, RemoteError), "host: "),
 )
-"""Errors that say nothing about the trial, and how the reason begins; the first that fits."""
+"""Errors that say nothing about the trial, and how the reason begins; the first that fits.
+
+What a job itself does wrong is a RunError, or that something is not there which it should have
+written; what else fails on a node, or does not answer in time, is not the job's doing.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +120,8 @@ class _Attempt:
     """What clocks did while it ran."""
     standstills: dict[str, str] = field(default_factory=dict)
     """Which nodes or disks stood still while it ran."""
+    remarks: list[str] = field(default_factory=list)
+    """What is worth knowing of the moment in which it began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +160,14 @@ def run_trial(
 ) -> TrialEnd:
     """Run the jobs of a trial once; what earlier runs say is what it is judged against.
 
+    Whatever goes wrong is the end of the attempt, but for one error.
+
     On emulated boards a warm-up runs at this machine's full speed: it warms daemons and caches as
     one at the boards' speed does, in a fraction of the time. Where heat is modelled it does not,
     since it also has to warm the boards.
+
+    Raises:
+        DriverSpaceError: this machine's disk is too full to fetch or to prove what was run.
     """
     if not trial.warm_up or live.limiter is None or heat_models(live.spec.nodes):
         return _run_once(live, trial, bench, folder=folder, attempt=attempt, earlier=earlier)
@@ -175,15 +193,20 @@ def _run_once(
         live=live, trial=trial, bench=bench, folder=folder, tag=attempt, earlier=earlier
     )
     jobs: list[JobRun] = []
+    begun = False
     try:
         jobs += _jobs(this)
         with live.unlimited():
             for job in jobs:
                 job.prepare()
+            this.remarks.extend(await_copies(live, bench.policy, progress=bench.progress))
         _require_room(live, jobs)
+        begun = True
         measurement, observed = _measured(this, jobs)
     except BoardclusterError as error:
-        if isinstance(error, UnreachableError) and not this.losses:  # else it was given up before
+        if begun and isinstance(error, DriverSpaceError):
+            raise  # every further run of that size would only be found too large at its end
+        if isinstance(error, RemoteError) and not this.losses:  # else it was given up before
             _give_up(this)  # what was submitted may run on, beside the next
         return _judged(this, error)
     finally:
@@ -296,7 +319,7 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
             engine=_by_submission(jobs, [job.engine_spans for job in jobs]),
             earlier=this.earlier,
         )
-    remarks += (*observed.remarks, *left_out_between(before, after))
+    remarks += (*this.remarks, *observed.remarks, *left_out_between(before, after))
     remarks += () if accounted else (NO_STORAGE,)
     remarks += tuple(remark for job in jobs for remark in job.remarks)
     with live.unlimited():
@@ -405,11 +428,13 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
             lost=named,
         )
     start = next((start for errors, start in _NOT_THE_TRIALS if isinstance(error, errors)), None)
+    if start is None or isinstance(error, NotThereError):
+        return TrialEnd(state=AttemptState.FAILED, reason=words, measurement=None)
     return TrialEnd(
-        state=AttemptState.FAILED if start is None else AttemptState.INVALID,
-        reason=f"{start or ''}{words}",
+        state=AttemptState.INVALID,
+        reason=f"{start}{words}",
         measurement=None,
-        passing=isinstance(error, UnreachableError),
+        passing=isinstance(error, RemoteError | UnwatchedError),
     )
 
 

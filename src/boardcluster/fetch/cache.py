@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from boardcluster.errors import CapacityError, HostError, InstallError
+from boardcluster.errors import DriverSpaceError, HostError, InstallError
 from boardcluster.units import format_bytes
 from boardcluster.waiting import DATA_SECONDS_MOST, wait_until
 
@@ -89,13 +89,13 @@ def require_space(folder: Path, *, need_bytes: int, purpose: str) -> None:
     """Refuse beforehand what the disk cannot hold.
 
     Raises:
-        CapacityError: less is free in ``folder`` than needed; the message shows the arithmetic.
+        DriverSpaceError: less is free in ``folder`` than needed; the message shows the arithmetic.
     """
     free_bytes = shutil.disk_usage(folder).free
     if need_bytes + _RESERVE_BYTES <= free_bytes:
         return
     missing_bytes = need_bytes + _RESERVE_BYTES - free_bytes
-    raise CapacityError(
+    raise DriverSpaceError(
         f"{purpose} needs {format_bytes(need_bytes)} + {format_bytes(_RESERVE_BYTES)} in reserve, "
         f"but {folder} has {format_bytes(free_bytes)} free: {format_bytes(missing_bytes)} missing",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a folder on a larger disk",
@@ -112,10 +112,10 @@ def disk_error(error: OSError, *, path: str, folder: str = "", doing: str = "use
         doing: what failed, a verb.
 
     Returns:
-        A CapacityError where the disk or the quota is full, else a HostError.
+        A DriverSpaceError where the disk or the quota is full, else a HostError.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return CapacityError(
+        return DriverSpaceError(
             f"the disk became full while writing {path}",
             hint=f"free space {f'in {folder}' if folder else 'there'}, or choose a folder on a "
             "larger disk",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boardcluster.errors import RemoteError
+from boardcluster.errors import NotThereError, RemoteError
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, Piped
 
@@ -123,7 +123,7 @@ class FakeRemote:
     def get(self, source: str, target: Path) -> None:
         """Write the bytes that are remembered."""
         if source not in self.files:
-            raise RemoteError(f"{self._name}: {source} does not exist")
+            raise NotThereError(f"{self._name}: {source} does not exist")
         target.write_bytes(self.files[source])
 
     @contextlib.contextmanager

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
+from boardcluster.errors import DriverSpaceError, HostError, RemoteError, RemoteTimeoutError
 from boardcluster.waiting import DATA_SECONDS_MOST, wait_until
 
 __all__ = [
@@ -480,6 +480,7 @@ def pipe(
 
     Raises:
         HostError: a program does not exist.
+        DriverSpaceError: a disk that a stage writes to is full.
         RemoteError: a stage failed or the whole did not end in time.
     """
     with source.open("rb") as first, target.open("wb") as last, contextlib.ExitStack() as stack:
@@ -525,4 +526,10 @@ def _raise_first_cause(
     if failed:
         returncode, argv, complaints = failed[0]
         complaints.seek(0)
-        raise _failure(argv, returncode, complaints.read())
+        said = complaints.read()
+        if b"No space left on device" in said:
+            raise DriverSpaceError(
+                f"a disk became full: {shown(argv)}: {tail_text(said, lines=3)}",
+                hint="free space there, or use a larger disk",
+            )
+        raise _failure(argv, returncode, said)

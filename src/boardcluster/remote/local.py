@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from boardcluster.errors import RemoteError
+from boardcluster.errors import NotThereError
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, Piped, run_logged, run_program, streaming
 from boardcluster.remote.node_rpc import start_detached
@@ -89,7 +89,7 @@ class LocalRemote:
         """Copy a file or folder of the node to another place of this machine."""
         found = self._seen_from_here(source)
         if not found.exists():
-            raise RemoteError(f"{self._name}: {source} does not exist")
+            raise NotThereError(f"{self._name}: {source} does not exist")
         _copy(found, target)
 
     def _seen_from_here(self, path: str) -> Path:

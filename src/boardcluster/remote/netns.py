@@ -15,7 +15,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from boardcluster.errors import BoardclusterError, RemoteError
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    DriverSpaceError,
+    NotThereError,
+    RemoteError,
+)
 from boardcluster.remote.gate import cleaning_up, pipe
 from boardcluster.remote.local import LocalRemote
 
@@ -143,7 +149,7 @@ class NetnsUserRemote(NetnsRemote):
     def get(self, source: str, target: Path) -> None:
         """Copy a file or folder; no links: nothing there points at something of this machine's."""
         if self.run(["test", "-e", source], check=False).returncode != 0:
-            raise RemoteError(f"{self.name}: {source} does not exist")
+            raise NotThereError(f"{self.name}: {source} does not exist")
         target.parent.mkdir(parents=True, exist_ok=True)
         there = Path(source)
         pack = ["sh", "-c", _PACK, str(there.parent), there.name]
@@ -168,7 +174,13 @@ class NetnsUserRemote(NetnsRemote):
         return NetnsUserRemote(self.name, pid=self._pid, user=self._user, folder=self._folder)
 
     def _copy(self, stages: Sequence[Sequence[str]], *, target: Path = _NOTHING) -> None:
-        pipe(stages, source=_NOTHING, target=target)
+        try:
+            pipe(stages, source=_NOTHING, target=target)
+        except DriverSpaceError as error:
+            if target is not _NOTHING:
+                raise
+            # What is put is written by the node, to a disk of its own.
+            raise CapacityError(f"{self.name}: {error.message}", hint=error.hint) from error
 
     @contextlib.contextmanager
     def temporary_upload(self, source: Path) -> Iterator[str]:

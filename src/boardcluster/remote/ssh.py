@@ -23,8 +23,10 @@ from pathlib import Path, PurePosixPath
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
+    DriverSpaceError,
     HostKeyError,
     LoginError,
+    NotThereError,
     RemoteError,
     RemoteTimeoutError,
     UnreachableError,
@@ -330,7 +332,8 @@ class SshRemote:
             done = self._copy(*_GET_FLAGS, "--", f"node:{PurePosixPath(source)}", f"{folder}/")
             copy = Path(folder, PurePosixPath(source).name)
             if done.returncode != 0 or not copy.exists():
-                raise self._copy_failure(f"{source} cannot be copied from there", done)
+                what = f"{source} cannot be copied from there"
+                raise self._copy_failure(what, done, here=True)
             if target.is_dir():
                 shutil.rmtree(target)
             copy.replace(target)
@@ -349,15 +352,19 @@ class SshRemote:
             ["rsync", *options, *words], timeout_seconds=DATA_SECONDS_MOST, check=False
         )
 
-    def _copy_failure(self, what: str, done: Completed) -> BoardclusterError:
-        """Say why a copy failed; if it is the way to the node, by the error of a command."""
+    def _copy_failure(self, what: str, done: Completed, *, here: bool = False) -> BoardclusterError:
+        """Say why a copy failed; if it is the way to the node, by the error of a command.
+
+        With ``here`` it was to this machine, whose disk it is then that may be full.
+        """
         said, words = tail_text(done.stderr), tail_text(done.stderr, lines=3)
         if done.ended_by_us:
             return RemoteError(f"{self._name}: {what}: boardcluster ended it, as it stops")
         if re.search(r"(link_stat|change_dir) .* failed: No such file or directory", words):
-            return RemoteError(f"{self._name}: {what}: it does not exist")
+            return NotThereError(f"{self._name}: {what}: it does not exist")
         if "No space left on device" in said:  # often above what a lost connection makes it say
-            return CapacityError(
+            kind = DriverSpaceError if here else CapacityError
+            return kind(
                 f"{self._name}: {what}: a disk is full: {said}",
                 hint="free space there, or use a larger disk",
             )

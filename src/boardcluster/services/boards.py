@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address
@@ -22,7 +22,7 @@ from boardcluster.cluster.kinds.boards.nodes import (
 )
 from boardcluster.cluster.owner import Owner
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState
-from boardcluster.errors import ClusterError, HostError, StoreError
+from boardcluster.errors import ClusterError, HostError, StoreError, UnreachableError
 from boardcluster.fetch.cache import Progress, write_atomically, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.remote.base import ProcessRef, Remote
@@ -133,17 +133,25 @@ def board_layout(
     )
 
 
-def boards_free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, Counter[str]]:
+def boards_free_bytes(
+    home: Path, spec: ClusterSpec, *, of: Collection[str], may_lack: bool = False
+) -> tuple[int, Counter[str]]:
     """Return the space for data on the workers together, and what DataNodes hold by storage.
 
     Blocks are spread evenly, so the worker with the least space decides for all. Free is what is
     above the share at which YARN gives a node up.
 
+    Args:
+        home: the cluster's state folder.
+        spec: the cluster.
+        of: the names of the workers that are needed; the others are not asked.
+        may_lack: whether some of these may be out of reach, which then decide nothing.
+
     Raises:
         RemoteError: a worker cannot be asked.
     """
     nodes = board_nodes(home)
-    rows = {node.name: node for node in spec.workers}
+    rows = {node.name: node for node in spec.workers if node.name in of}
 
     def one(name: str) -> tuple[int, Counter[str]]:
         remote, folder = nodes.admin(rows[name]), rows[name].folder
@@ -155,9 +163,11 @@ def boards_free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, Counter[str]]
         return max(0, int(available - size * (1 - FULL_PERCENT / 100))), held
 
     seen, errors = each_node(rows, one)
-    raise_first(errors)
+    away = {name for name, error in errors.items() if isinstance(error, UnreachableError)}
+    if not (may_lack and seen and away == errors.keys()):
+        raise_first(errors)
     held = sum((found for _, found in seen.values()), Counter[str]())
-    return min(free for free, _ in seen.values()) * len(rows), held
+    return min(free for free, _ in seen.values()) * len(spec.workers), held
 
 
 _HELD = re.compile(r"^(\d+)\t.*/(data[^/\n]*)/datanode$", re.MULTILINE)

@@ -37,12 +37,15 @@ from boardcluster.services.jvm import crash_words, daemon_environment
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
 from boardcluster.spec.cluster import address_of
+from boardcluster.spec.variant import DECLARED_STORAGE
 from boardcluster.waiting import wait_until
 
 __all__ = [
     "SAFE_MODE_SECONDS",
+    "Copying",
     "Health",
     "configure",
+    "copying",
     "ended",
     "health",
     "start",
@@ -65,6 +68,7 @@ _TOO_EARLY = "NameNode still not started"
 of MapReduce then ends, though it waits for one that takes no calls yet."""
 _LAST_WORDS = 3
 """Lines of a log in which that answer counts: then come an exception's name and the exit status."""
+_HDFS_STATE = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 
@@ -92,6 +96,20 @@ class Health:
             and self.live_nodemanagers == workers
             and not self.safe_mode
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copying:
+    """What HDFS copies from one DataNode to another, because blocks lack copies.
+
+    Source: Apache Hadoop, ``FSNamesystemMBean``; the NameNode counts anew whenever it hands out
+    copies to make, every 3 s.
+    """
+
+    blocks: int
+    """Blocks that are being copied, or were handed out last."""
+    lacking_blocks: int
+    """Blocks of which there are fewer copies than there should be; of some there cannot be more."""
 
 
 def configure(layout: Layout, remotes: Mapping[str, Remote], *, staging: Path) -> str:
@@ -234,8 +252,7 @@ def health(layout: Layout, remote: Remote) -> Health:
     name_node, yarn, job_history, spark_history = http_get_all(
         remote,
         [
-            layout.url(master, "namenode-web")
-            + "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState",
+            layout.url(master, "namenode-web") + _HDFS_STATE,
             layout.url(master, "resourcemanager-web") + "/ws/v1/cluster/metrics",
             layout.url(master, "jobhistory-web") + "/ws/v1/history/info",
             layout.url(master, "sparkhistory-web") + "/api/v1/version",
@@ -258,6 +275,24 @@ def health(layout: Layout, remote: Remote) -> Health:
         history=job_history.status == 200 and spark_history.status == 200,
         hdfs_free_bytes=free,
         under_replicated_blocks=under_replicated,
+    )
+
+
+def copying(layout: Layout, remote: Remote) -> Copying:
+    """Ask the NameNode what it has copied; nothing if it does not say.
+
+    Raises:
+        RemoteError: the master, which ``remote`` reaches, cannot be asked.
+    """
+    url = layout.url(layout.spec.master, "namenode-web") + _HDFS_STATE
+    (answer,) = http_get_all(remote, [url], timeout_seconds=_ANSWER_SECONDS * layout.dilation)
+    beans = answer.json()["beans"] if answer.status == 200 else []
+    if not beans:
+        return Copying(blocks=0, lacking_blocks=0)
+    handed_out = ("PendingReplicationBlocks", "ScheduledReplicationBlocks")
+    return Copying(
+        blocks=sum(int(beans[0].get(name, 0)) for name in handed_out),
+        lacking_blocks=int(beans[0]["UnderReplicatedBlocks"]),
     )
 
 
@@ -360,12 +395,14 @@ def _give_files_up(
     if not lost.paths:
         return  # something else is waited for, and has its own time
     if leaving is None:
+        give_up = f"or give these files up with `boardcluster up --home {home} --leave-safe-mode`; "
+        if Path(layout.storage).name != DECLARED_STORAGE:
+            give_up = ""  # `up` starts what is declared, whose HDFS is another one
         raise DaemonError(
             f"HDFS stays in safe mode, because every DataNode has reported and {lost.words}. The "
             f"NameNode says: {said}",
-            hint="bring back the disk that holds them; or give these files up with `boardcluster "
-            f"up --home {home} --leave-safe-mode`; or start with an empty HDFS: `boardcluster down "
-            f"--home {home} --wipe`",
+            hint=f"bring back the disk that holds them; {give_up}or start with an empty HDFS: "
+            f"`boardcluster down --home {home} --wipe`",
         )
     leaving(f"leaving safe mode: {lost.words}")
     end_safe_mode(layout, master, lost)

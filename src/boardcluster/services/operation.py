@@ -40,7 +40,7 @@ from boardcluster.errors import (
     UnreadyNameNodeError,
 )
 from boardcluster.fetch.cache import Progress, writing
-from boardcluster.records import HOST, ClusterSpec, NodeFacts, NodeSpec
+from boardcluster.records import HOST, ClusterSpec, Egress, NodeFacts, NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import lifecycle
@@ -196,6 +196,28 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def _is_edited(home: Path, left: LiveState) -> bool:
+    """Whether ``cluster.toml`` says something else than when the cluster came up.
+
+    Comments, layout and the firewall's doors do not count: they change no daemon, and a campaign
+    that changes its variant must not end by them.
+    """
+    path = home / "cluster.toml"
+    if left.spec_sha256 == _digest(path):
+        return False
+    try:
+        before = read_spec(home / _DECLARED)
+    except SpecError:  # homes of earlier versions lack it
+        return True
+    return _without_doors(read_spec(path)) != _without_doors(before)
+
+
+def _without_doors(spec: ClusterSpec) -> ClusterSpec:
+    """Return a specification without what only the firewall reads, which each ``up`` loads anew."""
+    network = replace(spec.network, open_ports=(), ssh_from=(), egress=Egress.ANY)
+    return replace(spec, network=network)
+
+
 def _check_own_files(home: Path, spec: ClusterSpec, state: LiveState) -> None:
     """Refuse to go on with files of the user's own that the running cluster does not follow.
 
@@ -302,7 +324,8 @@ def up(
 ) -> LiveCluster:
     """Bring the cluster of ``<home>/cluster.toml`` up; one that runs like that is left as it is.
 
-    Whatever goes wrong, including Ctrl-C, ends everything that was started.
+    The firewall of boards is loaded as the file says now in any case. Whatever goes wrong,
+    including Ctrl-C, ends everything that was started.
 
     Args:
         home: the cluster's state folder.
@@ -548,12 +571,12 @@ def _still_running(
         _end_all(home, left)
         remove_state(home)
         return None
-    if left.spec_sha256 != _digest(path):
+    if _is_edited(home, left):
         raise ClusterError(
             f"{path} was edited since the cluster came up",
             hint="run `boardcluster down`, then `boardcluster up` again",
         )
-    if read_spec(home / "running.toml") != spec:
+    if _without_doors(read_spec(home / "running.toml")) != _without_doors(spec):
         progress(
             f"the cluster is up with {left.form or 'what cluster.toml says'}: taking it down", 0, 0
         )

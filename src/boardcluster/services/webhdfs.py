@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from boardcluster.errors import CapacityError, RemoteError
+from boardcluster.errors import CapacityError, NotThereError, RemoteError
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import HttpAnswer, http
 from boardcluster.services.layout import Layout
@@ -76,7 +76,8 @@ class WebHdfs:
         reason = answer.body
         if answer.body.startswith("{"):
             reason = answer.json().get("RemoteException", {}).get("message", answer.body)
-        return RemoteError(
+        kind = NotThereError if answer.status == 404 else RemoteError
+        return kind(
             f"HDFS: {doing} failed with status {answer.status}: {reason.strip()[:500]}",
             hint="run `boardcluster status`",
         )

@@ -15,7 +15,10 @@ from boardcluster.factors import settings_words
 from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, Role
 from boardcluster.units import format_count
 
-__all__ = ["ClusterVariant", "apply_variant", "storage_name", "variant_words"]
+__all__ = ["DECLARED_STORAGE", "ClusterVariant", "apply_variant", "storage_name", "variant_words"]
+
+DECLARED_STORAGE = "data"
+"""Name of the nodes' data folders where all declared nodes take part as declared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ def storage_name(spec: ClusterSpec, variant: ClusterVariant) -> str:
     """Return the name of the nodes' data folders: one per set of DataNodes and master placement."""
     applied = apply_variant(spec, variant)
     if applied.nodes == spec.nodes:
-        return "data"
+        return DECLARED_STORAGE
     combined = "-combined" if Role.WORKER in applied.master.roles else ""
     return f"data-{variant.workers}w{combined}"
 

@@ -246,7 +246,7 @@ class Store:
 
         Raises:
             StoreError: there is no such trial, an attempt is running, or the trial is ok already
-                and in its cell.
+                and in its cell. A warm-up may run again: it warms up another start of the daemons.
         """
         with self._writing():
             campaign, trial = self._context(trial_id)
@@ -259,6 +259,7 @@ class Store:
             if (
                 latest is not None
                 and latest.state is AttemptState.OK
+                and not trial.warm_up
                 and trial_id not in self._excluded(campaign.id)
             ):
                 raise StoreError(

@@ -1,15 +1,23 @@
 """The state of the nodes before a run, on made-up nodes and with a made-up clock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from boardcluster.campaign.conditions import drop_node_caches, prepare_conditions, trim_nodes
+from boardcluster.campaign import conditions as module
+from boardcluster.campaign.conditions import (
+    await_copies,
+    drop_node_caches,
+    prepare_conditions,
+    trim_nodes,
+)
+from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import CachePolicy, ClusterSpec, NodeTwin, Policy
+from boardcluster.records import CachePolicy, ClusterSpec, NodeTwin, OnLoss, Policy
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.layout import Layout
+from boardcluster.services.lifecycle import Copying
 from boardcluster.services.operation import LiveCluster
 
 NAMES = ("master", "worker1", "worker2")
@@ -342,3 +350,91 @@ def test_modelled_boards_cool_as_slowly_as_they_work(
             sleep=slept.append,
         )
         assert slept.pop() == seconds
+
+
+def copies(monkeypatch: pytest.MonkeyPatch, seen: Iterator[tuple[int, int]]) -> None:
+    """Have the NameNode say so many blocks that it copies, and that lack copies."""
+
+    def look(*_: object) -> Copying:
+        blocks, lacking = next(seen)
+        return Copying(blocks=blocks, lacking_blocks=lacking)
+
+    monkeypatch.setattr(module, "copying", look)
+
+
+def waited(
+    cluster: LiveCluster, policy: Policy, said: list[str] | None = None
+) -> tuple[tuple[str, ...], Time]:
+    time = Time()
+    told: list[str] = [] if said is None else said
+    remarks = await_copies(
+        cluster,
+        policy,
+        progress=lambda what, *_: told.append(what),
+        sleep=time.sleep,
+        clock=time.clock,
+    )
+    return remarks, time
+
+
+def test_a_run_begins_when_hdfs_has_copied_the_blocks_of_a_replaced_board(
+    cluster: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It measured the copying, and no rule saw it."""
+    copies(monkeypatch, iter([(8, 90), (8, 60), (2, 30), (0, 28)]))
+    said: list[str] = []
+
+    remarks, time = waited(cluster, Policy(), said)
+
+    assert (remarks, time.slept) == ((), [2.0] * 3)
+    assert set(said) == {"waiting until HDFS has copied blocks of which it lacks copies"}
+
+
+def test_files_that_ask_for_more_copies_than_there_are_nodes_cost_one_look(
+    cluster: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies(monkeypatch, iter([(0, 28)]))
+    said: list[str] = []
+
+    assert waited(cluster, Policy(), said)[1].slept == []
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds"),
+    [
+        (Policy(loss_wait_seconds=100.0, on_loss=OnLoss.RESTART), 100),
+        (Policy(loss_wait_seconds=0.0, on_loss=OnLoss.WAIT), 30),
+        (Policy(loss_wait_seconds=100.0, on_loss=OnLoss.STOP), 30),
+    ],
+)
+def test_copying_that_goes_on_is_a_remark_after_the_longest_wait(
+    policy: Policy, seconds: float, cluster: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies(monkeypatch, ((8, 10_000 - number) for number in range(10_000)))
+
+    remarks, time = waited(cluster, policy)
+
+    assert remarks == ("HDFS was still copying 8 blocks when the run began",)
+    assert sum(time.slept) == pytest.approx(seconds, abs=2)
+
+
+def test_copying_in_which_nothing_changes_is_not_waited_for(
+    cluster: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies(monkeypatch, ((1, 5) for _ in range(10_000)))
+
+    remarks, time = waited(cluster, Policy(loss_wait_seconds=86_400.0, on_loss=OnLoss.WAIT))
+
+    assert remarks == ("HDFS was still copying 1 block when the run began",)
+    assert sum(time.slept) == pytest.approx(600, abs=2)
+
+
+def test_a_namenode_that_does_not_answer_is_not_waited_for(
+    cluster: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object) -> Copying:
+        raise RemoteError("master: no answer")
+
+    monkeypatch.setattr(module, "copying", silent)
+    assert waited(cluster, Policy())[0] == ()

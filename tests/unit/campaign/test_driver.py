@@ -17,11 +17,15 @@ from boardcluster.campaign.driver import Watch, interruption, now_utc, run_trial
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
+    BoardclusterError,
     CapacityError,
     ClusterError,
+    DriverSpaceError,
     HostError,
+    HostKeyError,
     RemoteError,
     RemoteTimeoutError,
+    UnreachableError,
     VerificationError,
 )
 from boardcluster.fetch.cache import no_progress
@@ -317,6 +321,89 @@ def test_warm_ups_are_run_like_others(stage: Stage) -> None:
     assert result.measurement.verification == PROOF
 
 
+@pytest.fixture
+def warmed(stage: Stage) -> Stage:
+    """A stage with two warm-ups of one cell before its measured runs, and a run of another cell."""
+    own = [trial for trial in stage.trials if trial.engine is Engine.SPARK]
+    other = next(trial for trial in stage.trials if trial.engine is not Engine.SPARK)
+    rows = [(own[0], "w1"), (own[0], "w2"), (own[0], "1"), (own[1], "2"), (other, "o1")]
+    campaign = replace(stage.campaign, id="warm")
+    trials = tuple(
+        replace(
+            trial,
+            id=f"warm-{name}",
+            campaign_id="warm",
+            position=place,
+            repetition=int(name[-1]),
+            warm_up=name[0] == "w",
+        )
+        for place, (trial, name) in enumerate(rows)
+    )
+    stage.store.add_campaign(campaign, trials)
+    stage.campaign, stage.trials, stage.world.jobs = campaign, trials, [good] * 9
+    return stage
+
+
+def started(stage: Stage, identity: str) -> LiveCluster:
+    return replace(stage.live, state=replace(stage.live.state, identity=identity))
+
+
+def names(stage: Stage) -> list[str]:
+    return [trial.id.removeprefix("warm-") for trial in stage.began]
+
+
+def test_warm_ups_run_once_in_a_start_of_the_daemons(warmed: Stage) -> None:
+    warmed.run()
+    assert names(warmed) == ["w1", "w2", "1", "2", "o1"]
+
+
+def test_after_a_restart_a_cell_is_warmed_up_again_before_its_next_measured_run(
+    warmed: Stage,
+) -> None:
+    """The first run of each cell on fresh daemons was cold, and went into the mean."""
+    clusters = [started(warmed, "first")] * 3 + [started(warmed, "second")] * 2
+
+    warmed.run(cluster=lambda _: clusters.pop(0))
+
+    assert names(warmed) == ["w1", "w2", "1", "w1", "w2", "2", "o1"]
+    assert warmed.counts() == (5, 0, 0, 0)
+    rows = warmed.store.results("warm", all_attempts=True)
+    warm_ups = [row.attempt.start_id for row in rows if row.attempt and row.trial.warm_up]
+    assert sorted(warm_ups) == ["first", "first", "second", "second"]
+
+
+def test_a_resume_on_other_daemons_warms_up_again_and_on_the_same_it_does_not(
+    warmed: Stage,
+) -> None:
+    first, second = started(warmed, "first"), started(warmed, "second")
+    warmed.run(warmed.trials[:3], cluster=lambda _: first)
+    warmed.run(warmed.trials[3:4], cluster=lambda _: first)
+    assert names(warmed) == ["w1", "w2", "1", "2"]
+    again = replace(warmed.trials[3], id="warm-3", position=9, repetition=3)
+    warmed.store.add_trials("warm", [again])
+    warmed.run([again], cluster=lambda _: second)
+
+    assert names(warmed)[4:] == ["w1", "w2", "3"]
+
+
+def test_a_loss_while_a_cell_is_warmed_up_again_is_a_loss(warmed: Stage) -> None:
+    clusters = [started(warmed, name) for name in ("first", "first", "second", "third")]
+    warmed.world.jobs[2] = lose(warmed, "worker2")
+
+    def cluster(_: Trial) -> LiveCluster:
+        warmed.world.unhealthy = []
+        return clusters.pop(0)
+
+    recovery = FakeRecovery(1)
+    warmed.run(
+        [warmed.trials[0], warmed.trials[1], warmed.trials[2]], cluster=cluster, recovery=recovery
+    )
+
+    assert names(warmed) == ["w1", "w2", "w1", "w1", "w2", "1"]
+    assert recovery.told == [("warm-1", "worker2: 1/1 local-dirs", 1)]
+    assert warmed.counts() == (3, 0, 0, 2)
+
+
 def test_artefacts_stay_and_the_work_of_the_proof_goes(stage: Stage) -> None:
     stage.run()
 
@@ -448,7 +535,7 @@ ENDINGS = {
     "never seen": Ending(AttemptState.FAILED, seen_by_yarn=False),
     "wrong": Ending(AttemptState.FAILED, verdict=VerificationError("3 words differ")),
     "stalled": Ending(AttemptState.INVALID, job=stall),
-    "lost connection": Ending(AttemptState.FAILED, job=cut),
+    "lost connection": Ending(AttemptState.INVALID, job=cut),
     "Ctrl-C": Ending(AttemptState.INVALID, job=interrupt),
     "Ctrl-C during the proof": Ending(AttemptState.INVALID, verdict=KeyboardInterrupt()),
 }
@@ -525,9 +612,9 @@ def test_a_lost_connection_is_not_called_stalled(stage: Stage) -> None:
 
     stage.run()
 
-    assert stage.counts() == (3, 1, 0, 0)
+    assert stage.counts() == (3, 0, 1, 0)
     _, attempt, measurement = stage.ended[1]
-    assert (attempt.state, attempt.reason) == (AttemptState.FAILED, "master: out of reach")
+    assert (attempt.state, attempt.reason) == (AttemptState.INVALID, "host: master: out of reach")
     assert measurement is None
 
 
@@ -633,6 +720,22 @@ def test_an_interrupted_attempt_is_invalid_its_output_deleted_and_the_rest_pendi
     assert not (stage.store.artefact_folder(attempt) / "work").exists()
 
 
+def test_a_driver_that_cannot_hold_what_a_proof_reads_stops_the_campaign(stage: Stage) -> None:
+    """Every run of that size ran to its end, and was thrown away."""
+    words = "reading /out needs 30 GB, but /home has 20 GB free"
+    stage.workload.verdicts[2] = DriverSpaceError(words, hint="free 10 GB there")
+
+    with pytest.raises(DriverSpaceError, match="needs 30 GB") as caught:
+        stage.run(recovery=FakeRecovery(9))
+
+    again = "continue with `boardcluster run FILE --resume`"
+    assert caught.value.hint == f"free 10 GB there, then {again}"
+    assert stage.counts() == (1, 0, 1, 2)
+    attempt = stage.attempts()[1]
+    assert (attempt.state, attempt.reason) == (AttemptState.INVALID, f"storage: {words}")
+    assert stage.world.deleted.count(f"/boardcluster/output/{stage.trials[1].id}-1") == 2
+
+
 def test_an_invalid_attempt_can_be_tried_again_under_a_new_number(stage: Stage) -> None:
     stage.world.jobs[0] = stall
     stage.run([stage.trials[0]])
@@ -644,7 +747,7 @@ def test_an_invalid_attempt_can_be_tried_again_under_a_new_number(stage: Stage) 
     assert [attempt.number for _, attempt, _ in stage.ended] == [1, 2]
 
 
-def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
+def test_a_submission_that_cannot_be_prepared_is_an_invalid_attempt(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -653,8 +756,8 @@ def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
     monkeypatch.setattr("boardcluster.campaign.job.write_configuration", refuse)
     stage.run(stage.trials[:2])
 
-    assert stage.counts() == (0, 2, 0, 2)
-    assert {attempt.reason for attempt in stage.attempts()} == {"no configuration"}
+    assert stage.counts() == (0, 0, 2, 2)
+    assert {attempt.reason for attempt in stage.attempts()} == {"host: no configuration"}
 
 
 def failing(words: Sequence[str]) -> Callable[..., TrialEnd]:
@@ -718,8 +821,12 @@ class FakeRecovery:
     def __init__(self, mends: int, skipped: Sequence[Trial] = (), *, is_up: bool = False) -> None:
         self.mends = mends
         self.is_up = is_up
+        self.goes_on_without = False
         self.skipped = list(skipped)
         self.told: list[tuple[str, str, int]] = []
+
+    def is_of_before(self, error: BoardclusterError) -> bool:
+        return self.goes_on_without and isinstance(error, UnreachableError)
 
     def skips(self, trial: Trial) -> bool:
         return trial in self.skipped
@@ -813,6 +920,42 @@ def test_a_cluster_that_does_not_come_up_again_is_a_loss_and_one_that_never_did_
 
     assert stage.counts() == (4, 0, 0, 0)
     assert recovery.told == [(stage.trials[1].id, "worker1: out of reach", 1)]
+
+
+def test_what_helps_against_a_loss_is_said_when_the_campaign_stops(stage: Stage) -> None:
+    """The error's own hint was dropped for a general one, which did not help."""
+    hint = "run ssh-keygen -R worker1, then `boardcluster up` to see and accept the new one"
+    downs = [None, HostKeyError("worker1 presents another host key", hint=hint)]
+
+    def cluster(trial: Trial) -> LiveCluster:
+        if error := downs.pop(0):
+            raise error
+        return stage.cluster(trial)
+
+    with pytest.raises(ClusterError, match="another host key; it stays away") as caught:
+        stage.run(cluster=cluster, recovery=FakeRecovery(0))
+
+    again = "continue with `boardcluster run FILE --resume`"
+    assert caught.value.hint == f"{hint}, then {again}"
+
+
+def test_a_board_that_an_earlier_command_lost_is_a_loss_where_a_campaign_goes_on_without(
+    stage: Stage,
+) -> None:
+    """The first run that needed it ended the campaign, whatever ``on_loss`` said."""
+    downs = [UnreachableError("worker4: no answer")]
+
+    def cluster(trial: Trial) -> LiveCluster:
+        if downs:
+            raise downs.pop()
+        return stage.cluster(trial)
+
+    recovery = FakeRecovery(9)
+    recovery.goes_on_without = True
+    stage.run(cluster=cluster, recovery=recovery)
+
+    assert stage.counts() == (4, 0, 0, 0)
+    assert recovery.told == [(stage.trials[0].id, "worker4: no answer", 1)]
 
 
 def test_a_cluster_that_does_not_come_up_for_a_further_round_is_a_loss(stage: Stage) -> None:

@@ -9,10 +9,11 @@ import pytest
 from tests.unit.campaign.world import World
 
 from boardcluster.campaign.heartbeat import Heartbeat, _unhealthy, away_now, lost_now
-from boardcluster.errors import RemoteError
+from boardcluster.errors import RemoteError, UnreachableError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
+from boardcluster.remote.ssh_route import _SILENT_SECONDS
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 
@@ -201,6 +202,20 @@ def test_three_beats_without_the_master_are_a_loss(look_at: Any) -> None:
 
     assert losses == ["master master unreachable (out of reach)"]
     assert wait.seconds == [4.0] * 3
+
+
+def test_a_board_that_does_not_answer_is_asked_again_only_when_it_is_really_asked(
+    look_at: Any,
+) -> None:
+    """A try without an answer is remembered for 10 s: one of 22 s counted as three beats."""
+    silent = UnreachableError("no connection within 22 s")
+    live, _ = look_at(silent, {}, silent, silent, silent)
+
+    _, losses, wait = watch(live)
+
+    assert losses == ["master master unreachable (no connection within 22 s)"]
+    assert wait.seconds == [4.0, 11.0, 4.0, 11.0, 11.0]
+    assert min(wait.seconds[3:]) > _SILENT_SECONDS
 
 
 def test_the_heart_beats_on_after_a_passing_failure(look_at: Any) -> None:

@@ -13,7 +13,7 @@ from tests.unit.campaign.world import PHASES, World, app, ended
 
 from boardcluster.campaign.job import JobRun, RunPaths
 from boardcluster.campaign.trial_jobs import TrialJob
-from boardcluster.errors import HostError, RemoteError, RunError, StalledError
+from boardcluster.errors import HostError, NotThereError, RemoteError, RunError, StalledError
 from boardcluster.records import Checksum, Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
@@ -158,7 +158,7 @@ def test_a_missing_result_is_an_error(shop: Shop) -> None:
     shop.world.jobs = [ended]
     job = shop.job(phase("solve", results=("HPL.out",)))
 
-    with pytest.raises(RemoteError, match=r"HPL\.out does not exist"):
+    with pytest.raises(NotThereError, match=r"HPL\.out does not exist"):
         finish(job)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -321,10 +321,42 @@ def test_a_missing_program_is_a_problem_with_its_package(
     assert "haproxy, which is not on worker1 " in problem
 
 
+def plenty(*_: object, **__: object) -> tuple[int, dict[str, int]]:
+    """There is room for everything on boards."""
+    return 10**12, {}
+
+
+def test_boards_are_asked_for_their_space_as_far_as_the_chosen_runs_need_them(
+    tmp_path: Path, board_spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[set[str], bool]] = []
+
+    def free(
+        home: Path, spec: ClusterSpec, *, of: Collection[str], may_lack: bool
+    ) -> tuple[int, dict[str, int]]:
+        asked.append((set(of), may_lack))
+        return plenty()
+
+    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", free)
+    trials = {workers: trial_of("grep", workers=workers) for workers in (1, 2, 9)}
+    with Store.open(tmp_path / "home") as store:
+        for chosen, may_lack in (((1,), False), ((1, 2), True), ((9,), False)):
+            preflight_of(
+                tmp_path / "home",
+                board_spec,
+                store,
+                [trials[workers] for workers in chosen],
+                may_lack=may_lack,
+            )
+
+    both = {"worker1", "worker2"}
+    assert asked == [({"worker1"}, False), (both, True), (both, False)]
+
+
 def test_a_board_is_asked_only_for_programs_of_its_role(
     tmp_path: Path, board_spec: ClusterSpec, live: LiveCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", lambda *_: (10**12, {}))
+    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", plenty)
     remotes = {node.name: FakeRemote(node.name) for node in board_spec.nodes}
     for worker in board_spec.workers:
         remotes[worker.name].tell("sh", "-c", 'command -v "$0"', "/usr/sbin/nginx")
@@ -366,7 +398,7 @@ def test_the_compiler_that_hpl_is_built_with_is_asked_for_until_it_is_built(
 def test_boards_that_are_up_are_asked_for_programs_by_name(
     tmp_path: Path, board_spec: ClusterSpec, live: LiveCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", lambda *_: (10**12, {}))
+    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", plenty)
     spec = board_spec
     assert hpl_problems(tmp_path, spec) == (), "boards that are down get what they lack from `up`"
     remotes = {worker.name: FakeRemote(worker.name) for worker in spec.workers}

@@ -1,9 +1,10 @@
 """What a campaign does after a loss: which policy waits for what, and when it stops."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.builders import make_cluster, make_live_node, make_state, make_trial
@@ -11,9 +12,18 @@ from tests.unit.campaign.world import World
 
 from boardcluster.campaign import recovery as module
 from boardcluster.campaign.recovery import TRIES_MOST, Recovery, _silent_boards, absent_nodes
-from boardcluster.cluster.state import LiveNode, LiveState
-from boardcluster.errors import BoardclusterError, ClusterError, LockedError, RemoteError
+from boardcluster.cluster.state import LiveNode, LiveState, save_state
+from boardcluster.errors import (
+    BoardclusterError,
+    ClusterError,
+    HostKeyError,
+    LockedError,
+    LoginError,
+    RemoteError,
+    UnreachableError,
+)
 from boardcluster.records import ClusterSpec, OnLoss, Policy, Trial
+from boardcluster.remote.base import Remote
 from boardcluster.remote.node_clock import ClockReading
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
@@ -68,12 +78,15 @@ class Desk:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def recovery(self, on_loss: OnLoss, *, wait: float = 60.0) -> Recovery:
+    def recovery(
+        self, on_loss: OnLoss, *, wait: float = 60.0, goes_on_without: bool = False
+    ) -> Recovery:
         return Recovery(
             Path("/home"),
             self.live.spec,
             Policy(on_loss=on_loss, loss_wait_seconds=wait),
             self.cluster,
+            goes_on_without=goes_on_without,
             progress=lambda words, *_: self.said.append(words),
             clock=lambda: self.now,
             sleep=self.sleep,
@@ -225,6 +238,42 @@ def test_absent_is_what_no_restart_brings_back(
     }
 
 
+def test_a_board_that_was_replaced_is_there_though_it_lacks_our_user(
+    live: LiveCluster, nodes: Any
+) -> None:
+    """It stayed away until ``loss_wait`` was over: only a start makes the user there."""
+
+    class Fresh:
+        def run(self, argv: Sequence[str], **named: Any) -> Any:
+            raise RemoteError(f"worker3: sudo: unknown user boardcluster: {argv}")
+
+    class Root:
+        def run(self, argv: Sequence[str], **named: Any) -> Any:
+            assert list(argv) == ["true"]
+
+    nodes(gone=[])
+    admins = dict.fromkeys(live.remotes, cast("Remote", Root()))
+    remotes = {**live.remotes, "worker3": cast("Remote", Fresh())}
+
+    assert absent_nodes(replace(live, remotes=remotes, admins=admins)) == {}
+
+
+@pytest.mark.parametrize("kind", [HostKeyError, LoginError])
+def test_what_only_a_person_can_mend_is_waited_for_with_how(
+    kind: type[RemoteError], live: LiveCluster, nodes: Any
+) -> None:
+    class Refusing:
+        def run(self, argv: Sequence[str], **named: Any) -> Any:
+            raise kind("worker3: refused", hint="run ssh-keygen -R worker3")
+
+    nodes(gone=["master", "worker1", "worker2", "worker4"])
+    admins = {**live.remotes, "worker3": cast("Remote", Refusing())}
+
+    assert absent_nodes(replace(live, admins=admins)) == {
+        "worker3": "worker3: refused; run ssh-keygen -R worker3"
+    }
+
+
 @pytest.mark.parametrize("on_loss", GOING_ON)
 def test_a_cluster_that_did_not_come_up_is_not_waited_for(desk: Desk, on_loss: OnLoss) -> None:
     assert desk.recovery(on_loss).is_up
@@ -233,6 +282,49 @@ def test_a_cluster_that_did_not_come_up_is_not_waited_for(desk: Desk, on_loss: O
     assert not desk.recovery(on_loss).is_up
     assert desk.recovery(on_loss).after(trial_of(), "does not start", tries=1) == ""
     assert desk.cluster.asked == ["look"]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_only_a_board_that_is_silent_may_have_been_lost_by_an_earlier_command(
+    desk: Desk, goes_on: bool
+) -> None:
+    recovery = desk.recovery(OnLoss.WITHOUT, goes_on_without=goes_on)
+    assert recovery.is_of_before(UnreachableError("worker4: no answer")) is goes_on
+    assert not recovery.is_of_before(ClusterError("was edited"))
+    assert not recovery.is_of_before(HostKeyError("another key"))
+
+
+def test_a_board_that_was_up_in_another_variant_is_away_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs there must end before a variant without it starts, which needs ``without``."""
+
+    class Nodes:
+        def new_state(self, spec: ClusterSpec, identity: str) -> LiveState:
+            return make_state(*(make_live_node(node.name) for node in spec.nodes))
+
+        def admin_of(self, node: LiveNode, state: LiveState) -> Any:
+            def run(*_: object, **__: object) -> None:
+                if node.name == "worker2":
+                    raise UnreachableError("worker2: no answer")
+
+            return SimpleNamespace(name=node.name, run=run)
+
+    same = ClockReading(
+        monotonic_offset_seconds=0.0,
+        wall_offset_seconds=0.0,
+        error_seconds=0.1,
+        boot_id="1",
+        free_bytes=1,
+    )
+    monkeypatch.setattr(operation, "nodes_of", lambda *_: Nodes())
+    monkeypatch.setattr(module, "compare_clocks", lambda _: same)
+    spec = make_cluster(workers=1, kind="boards")
+    assert _silent_boards(tmp_path, spec) == {}
+
+    nodes = (make_live_node(name) for name in ("master", "worker1", "worker2"))
+    save_state(tmp_path, make_state(*nodes, kind="boards"))
+    assert _silent_boards(tmp_path, spec) == {"worker2": "worker2: no answer"}
 
 
 def test_a_board_without_its_time_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

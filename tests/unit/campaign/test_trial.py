@@ -24,9 +24,11 @@ from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
+    DriverSpaceError,
     HostError,
     InstallError,
     MeasuringLimitError,
+    NotThereError,
     RemoteError,
     RemoteTimeoutError,
     UnreachableError,
@@ -379,6 +381,16 @@ def test_phases_of_the_engine_in_a_mix_are_named_after_their_job(
         assert set(engine_phases(telemetry.phases, name)) == set(PHASES)
 
 
+def test_a_run_beside_which_hdfs_copies_says_so(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boardcluster.campaign.conditions._COPY_LEAST_SECONDS", 0.0)
+    bed.world.space |= {"PendingReplicationBlocks": 7, "ScheduledReplicationBlocks": 1}
+
+    found = bed.measured(policy=Policy(timeout_seconds=60, loss_wait_seconds=0.0))
+
+    assert "HDFS was still copying 8 blocks when the run began" in found.remarks
+    assert "waiting until HDFS has copied blocks of which it lacks copies" in bed.said
+
+
 def test_a_run_that_cannot_be_watched_is_not_begun(bed: Bed) -> None:
     node: Any = bed.live.remotes["worker2"]
 
@@ -391,6 +403,7 @@ def test_a_run_that_cannot_be_watched_is_not_begun(bed: Bed) -> None:
 
     assert (end.state, end.measurement) == (AttemptState.INVALID, None)
     assert end.reason == "host: no telemetry of worker2: worker2: no process can be started"
+    assert end.passing  # mostly the network was broken for a moment
     assert bed.world.submissions == []
 
 
@@ -727,7 +740,7 @@ def test_a_run_that_just_fits_runs(bed: Bed) -> None:
 ERRORS: list[tuple[BoardclusterError, AttemptState, str]] = [
     (VerificationError("3 words differ"), AttemptState.FAILED, "3 words differ"),
     (MeasuringLimitError("the client was busy"), AttemptState.INVALID, "the client was busy"),
-    (RemoteError("master: out of reach"), AttemptState.FAILED, "master: out of reach"),
+    (NotThereError("no /out/part-0"), AttemptState.FAILED, "no /out/part-0"),
     (InstallError("no network"), AttemptState.INVALID, "host: no network"),
     (CapacityError("the disk\nbecame full"), AttemptState.INVALID, "storage: the disk became full"),
     (HostError("no sort here"), AttemptState.INVALID, "host: no sort here"),
@@ -749,6 +762,52 @@ def test_what_an_error_makes_of_the_attempt(
 
     assert bed.run() == TrialEnd(state=state, reason=reason, measurement=None)
     assert bed.left() == set()
+
+
+@pytest.mark.parametrize("during", ["preparing", "proving"])
+@pytest.mark.parametrize("kind", [RemoteError, RemoteTimeoutError])
+def test_what_fails_on_a_node_outside_the_job_is_no_result_and_is_tried_again(
+    kind: type[RemoteError], during: str, bed: Bed
+) -> None:
+    """A NameNode that was slow for a moment made a run ``failed``, which no resume repeats."""
+
+    def fail(*_: object) -> None:
+        raise kind("HDFS: listing /out failed")
+
+    setattr(bed.workload, during, fail)
+
+    assert bed.run() == TrialEnd(
+        state=AttemptState.INVALID,
+        reason="host: HDFS: listing /out failed",
+        measurement=None,
+        passing=True,
+    )
+    assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
+    assert bed.left() == set()
+
+
+def test_a_driver_without_room_for_the_proof_is_told_and_not_judged(bed: Bed) -> None:
+    """Every further run of that size was made, and then thrown away like this one."""
+
+    def fail(*_: object) -> None:
+        raise DriverSpaceError("reading /out needs 30 GB")
+
+    bed.workload.proving = fail
+
+    with pytest.raises(DriverSpaceError, match="needs 30 GB"):
+        bed.run()
+
+    assert bed.left() == set()
+
+
+def test_a_driver_without_room_for_an_input_costs_only_the_runs_that_read_it(bed: Bed) -> None:
+    def fail(*_: object) -> None:
+        raise DriverSpaceError("sorting the input needs 30 GB")
+
+    bed.workload.preparing = fail
+
+    assert bed.run().reason == "storage: sorting the input needs 30 GB"
+    assert bed.world.submissions == []
 
 
 @pytest.mark.parametrize("during", ["preparing", "proving"])

@@ -23,7 +23,7 @@ from boardcluster.errors import (
     SpecError,
     UsageError,
 )
-from boardcluster.records import AttemptState, CampaignKind, Dataset, Engine
+from boardcluster.records import AttemptState, CampaignKind, Dataset, Engine, Trial
 from boardcluster.store import Store
 from boardcluster.units import format_seconds
 
@@ -697,6 +697,31 @@ def test_after_a_loss_the_campaign_can_be_resumed(was_up: bool, desk: Desk, smal
     assert ("down" in desk.calls) is not was_up
     desk.ends.clear()
     desk("run", small, "--resume")
+    assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+@pytest.mark.parametrize("was_up", [True, False])
+def test_a_resume_warms_daemons_up_again_that_were_started_since(
+    was_up: bool, desk: Desk, small: str
+) -> None:
+    text = SMALL.replace("repetitions = 2", "repetitions = 2\nwarm_ups = 1\nseed = 1")
+    Path(small).write_text(text.replace('["wordcount", "teragen"]', '"wordcount"'))
+    desk.is_up = was_up
+    ran = iter(range(9))
+
+    def seconds(_: Trial) -> float:
+        if next(ran) == 2:
+            raise KeyboardInterrupt
+        return 20.0
+
+    desk.seconds = seconds
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        raise SystemExit(desk("run", small).exit_code)
+    said = desk("run", small, "--resume").stderr
+
+    names = [trial.id.rpartition("-")[2] for trial in desk.ran]
+    assert names == ["w1", "1", "2", *([] if was_up else ["w1"]), "2"]
+    assert ("once more: wordcount on mapreduce, 1 MB, warm-up" in said) is not was_up
     assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
 
 

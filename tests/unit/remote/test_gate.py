@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import wait_until
 
-from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
+from boardcluster.errors import DriverSpaceError, HostError, RemoteError, RemoteTimeoutError
 from boardcluster.remote import gate
 from boardcluster.remote.gate import (
     cleaning_up,
@@ -306,6 +306,13 @@ def test_pipe_blames_the_failing_middle_stage(tmp_path: Path) -> None:
     assert caught.type is RemoteError  # not a time-out
     assert "status 7" in caught.value.message
     assert "culprit" in caught.value.message
+
+
+def test_pipe_that_fills_a_disk_says_so(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_text("text")
+    with pytest.raises(DriverSpaceError, match=r"a disk became full: cat: .*No space left"):
+        pipe([["cat"], ["cat"]], source=source, target=Path("/dev/full"))
 
 
 def test_pipe_is_not_blocked_by_a_stage_that_complains_much(tmp_path: Path) -> None:

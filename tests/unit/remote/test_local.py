@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import wait_until
 
-from boardcluster.errors import RemoteError, RemoteTimeoutError
+from boardcluster.errors import NotThereError, RemoteError, RemoteTimeoutError
 from boardcluster.remote import node_agent, ssh
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.local import LocalRemote
@@ -187,7 +187,7 @@ def test_get_a_folder(tmp_path: Path) -> None:
 
 
 def test_get_of_nothing_is_a_remote_error(tmp_path: Path) -> None:
-    with pytest.raises(RemoteError, match=r"node: .*absent does not exist"):
+    with pytest.raises(NotThereError, match=r"node: .*absent does not exist"):
         LocalRemote("node").get(str(tmp_path / "absent"), tmp_path / "back")
 
     assert not (tmp_path / "back").exists()

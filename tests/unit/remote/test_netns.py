@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from boardcluster.errors import RemoteError
+from boardcluster.errors import CapacityError, DriverSpaceError, NotThereError, RemoteError
 from boardcluster.remote import gate, local, netns
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.netns import NetnsRemote, NetnsUserRemote, enter
@@ -54,8 +55,32 @@ def test_files_of_a_limited_node_go_through_its_first_process(seen: Path, tmp_pa
     assert not Path("/disk/made").exists()
     remote.get("/disk/made", tmp_path / "back")
     assert (tmp_path / "back/file").read_text() == "text"
-    with pytest.raises(RemoteError, match="worker1: /disk/none does not exist"):
+    with pytest.raises(NotThereError, match="worker1: /disk/none does not exist"):
         remote.get("/disk/none", tmp_path / "none")
+
+
+def test_a_disk_that_is_full_is_the_one_that_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise DriverSpaceError("a disk became full: tar", hint="free space there")
+
+    def run(argv: Sequence[str], **_: object) -> Completed:
+        return Completed(
+            argv=tuple(argv), returncode=0, stdout=b"", stderr=b"", duration_seconds=0.0
+        )
+
+    remote = NetnsUserRemote("worker1", pid=7, user=1, folder="/disk")
+    source = tmp_path / "source"
+    source.write_text("text")
+    monkeypatch.setattr(netns, "pipe", full)
+    monkeypatch.setattr(remote, "run", run)
+
+    with pytest.raises(CapacityError, match="worker1: a disk became full: tar") as caught:
+        remote.put(source, "/disk/made/file")
+    assert caught.type is CapacityError  # the node's
+    with pytest.raises(DriverSpaceError):
+        remote.get("/disk/made", tmp_path / "back")
 
 
 def test_files_of_a_node_without_limits_are_this_machines(seen: Path, tmp_path: Path) -> None:

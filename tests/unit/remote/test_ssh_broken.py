@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from boardcluster.errors import BoardclusterError, CapacityError, RemoteError, UnreachableError
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    DriverSpaceError,
+    NotThereError,
+    RemoteError,
+    UnreachableError,
+)
 from boardcluster.remote import gate, ssh
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.ssh import SshRemote
@@ -145,8 +152,8 @@ def test_a_copy_whose_link_broke_may_be_tried_again(
     [
         (11, b"rsync: [receiver] write failed: Disk quota exceeded (122)\n", RemoteError),
         (12, b'rsync: [receiver] write failed on "/x": Disk quota exceeded (122)\n', RemoteError),
-        (11, b"rsync: [receiver] write failed: No space left on device (28)\n", CapacityError),
-        (12, b"write failed: No space left on device (28)\n" + 3 * PIPE + STREAM, CapacityError),
+        (11, b"rsync: [receiver] write failed: No space left on device (28)\n", DriverSpaceError),
+        (12, b"write failed: No space left on device (28)\n" + 3 * PIPE + STREAM, DriverSpaceError),
         (23, b"rsync: send_files failed to open /x: Permission denied (13)\n", RemoteError),
     ],
 )
@@ -157,6 +164,26 @@ def test_a_copy_that_failed_otherwise_is_not(
     kind: type[Exception],
 ) -> None:
     assert type(copy_error(ended(status, words))) is kind
+
+
+def test_a_disk_that_is_full_is_the_one_that_is_written_to(
+    remote: SshRemote, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    full = ended(11, b"rsync: [receiver] write failed: No space left on device (28)\n")
+    monkeypatch.setattr(ssh, "run_program", lambda *_, **__: full)
+    (tmp_path / "x").touch()
+
+    with pytest.raises(CapacityError, match="a disk is full") as caught:
+        remote.put(tmp_path / "x", "/x")
+
+    assert caught.type is CapacityError  # the node's
+
+
+def test_what_is_not_there_is_told_from_a_broken_link(
+    copy_error: Callable[[Completed], BoardclusterError],
+) -> None:
+    words = b'rsync: [sender] link_stat "/x" failed: No such file or directory (2)\n'
+    assert type(copy_error(ended(23, words))) is NotThereError
 
 
 def test_a_copy_that_we_ended_is_not_tried_again(

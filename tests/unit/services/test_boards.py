@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -667,6 +668,10 @@ def room(desk: Desk, name: str, *, size: int, available: int, held: int | None) 
     remote.tell(*argv, stdout=said, returncode=0 if held is not None else 1)
 
 
+def free_of(home: Path, spec: ClusterSpec) -> tuple[int, Counter[str]]:
+    return boards_free_bytes(home, spec, of={worker.name for worker in spec.workers})
+
+
 def test_the_worker_with_the_least_space_decides_for_all(
     desk: Desk, spec: ClusterSpec, tmp_path: Path
 ) -> None:
@@ -674,7 +679,7 @@ def test_the_worker_with_the_least_space_decides_for_all(
     room(desk, "worker2", size=1000, available=400, held=None)
 
     # YARN gives a node up that is 90 % full; the master holds no blocks.
-    assert boards_free_bytes(tmp_path, spec) == (2 * 300, {"data": 30, "data-2w": 7})
+    assert free_of(tmp_path, spec) == (2 * 300, {"data": 30, "data-2w": 7})
     assert desk.remotes["master"].calls == []
 
 
@@ -684,7 +689,7 @@ def test_a_worker_that_is_fuller_than_yarn_allows_has_no_space(
     room(desk, "worker1", size=1000, available=900, held=30)
     room(desk, "worker2", size=1000, available=50, held=40)
 
-    assert boards_free_bytes(tmp_path, spec) == (0, {"data": 70, "data-2w": 14})
+    assert free_of(tmp_path, spec) == (0, {"data": 70, "data-2w": 14})
 
 
 def test_a_worker_that_does_not_answer_has_no_space_that_could_be_told(
@@ -694,7 +699,33 @@ def test_a_worker_that_does_not_answer_has_no_space_that_could_be_told(
     desk.lost = {"worker2"}
 
     with pytest.raises(UnreachableError, match="worker2"):
-        boards_free_bytes(tmp_path, spec)
+        free_of(tmp_path, spec)
+
+
+def test_only_workers_that_are_needed_are_asked_for_their_space(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    """One that was dead kept a campaign from going on with runs that do not need it."""
+    room(desk, "worker1", size=1000, available=900, held=30)
+    desk.lost = {"worker2"}
+
+    found = boards_free_bytes(tmp_path, spec, of={"worker1"})
+
+    # For all declared workers together, of which a variant with fewer gets its share.
+    assert found == (2 * 800, {"data": 30, "data-2w": 7})
+
+
+def test_workers_that_are_away_decide_nothing_where_a_campaign_goes_on_without_them(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    room(desk, "worker1", size=1000, available=900, held=None)
+    desk.lost = {"worker2"}
+    both = {"worker1", "worker2"}
+
+    assert boards_free_bytes(tmp_path, spec, of=both, may_lack=True)[0] == 2 * 800
+    desk.lost = both
+    with pytest.raises(UnreachableError, match="worker1"):
+        boards_free_bytes(tmp_path, spec, of=both, may_lack=True)
 
 
 def test_a_tunnel_leads_to_the_ports_that_the_masters_listen_on(

@@ -169,7 +169,7 @@ def test_a_safe_mode_that_would_never_end_names_the_files_and_the_ways_out(
 ) -> None:
     with pytest.raises(DaemonError, match="1 files lack blocks: /mine") as caught:
         lifecycle.wait_healthy(
-            layout,
+            replace(layout, storage="disk/data"),
             {"master": FakeRemote()},
             [],
             home=HOME,
@@ -178,6 +178,24 @@ def test_a_safe_mode_that_would_never_end_names_the_files_and_the_ways_out(
         )
     assert SAFE_WORDS in caught.value.message
     assert "`boardcluster up --home /homes/pis --leave-safe-mode`" in caught.value.hint
+    assert "`boardcluster down --home /homes/pis --wipe`" in caught.value.hint
+
+
+@pytest.mark.parametrize("storage", ["data-1w", "disk/data-2w-combined"])
+def test_in_a_variant_with_its_own_hdfs_no_way_out_is_named_that_is_none(
+    storage: str, layout: Layout, stuck: list[Health]
+) -> None:
+    """``up`` starts what is declared, so that the variant's HDFS stayed as it was."""
+    with pytest.raises(DaemonError, match="1 files lack blocks: /mine") as caught:
+        lifecycle.wait_healthy(
+            replace(layout, storage=storage),
+            {"master": FakeRemote()},
+            [],
+            home=HOME,
+            patience_seconds=9,
+            seen=lambda _: None,
+        )
+    assert "--leave-safe-mode" not in caught.value.hint
     assert "`boardcluster down --home /homes/pis --wipe`" in caught.value.hint
 
 

@@ -373,6 +373,44 @@ def test_health_reads_what_the_masters_say(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "seen"),
+    [
+        (
+            ok(
+                {
+                    "beans": [
+                        {
+                            "UnderReplicatedBlocks": 40,
+                            "PendingReplicationBlocks": 5,
+                            "PendingReconstructionBlocks": 5,
+                            "ScheduledReplicationBlocks": 3,
+                        }
+                    ]
+                }
+            ),
+            (8, 40),
+        ),
+        (ok({"beans": [{"UnderReplicatedBlocks": 6}]}), (0, 6)),
+        (ok({"beans": []}), (0, 0)),
+        (NOBODY, (0, 0)),
+    ],
+)
+def test_what_hdfs_copies_is_asked_with_one_small_request(
+    answer: dict[str, Any], seen: tuple[int, int], layout: Layout
+) -> None:
+    remote = FakeRemote()
+    remote.tell_node_agent("http", [answer])
+
+    found = lifecycle.copying(layout, remote)
+
+    assert (found.blocks, found.lacking_blocks) == seen
+    (request,) = remote.requests
+    assert [row["url"] for row in request["requests"]] == [
+        "http://master:9870/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+    ]
+
+
+@pytest.mark.parametrize(
     ("rows", "good"),
     [
         (answers(), True),

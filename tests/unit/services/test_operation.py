@@ -285,13 +285,37 @@ def test_a_profile_that_does_not_fit_is_refused_before_anything_is_written(
 def test_an_edited_specification_is_said_in_every_form(machine: Machine) -> None:
     machine.up(form(2))
     path = machine.home / "cluster.toml"
-    path.write_text(path.read_text() + "# edited\n")
+    path.write_text(path.read_text().replace("2 GiB", "3 GiB"))
 
     for wanted in (form(2), form(3), None):
         with pytest.raises(ClusterError, match="was edited since the cluster came up"):
             machine.up(wanted)
 
     assert machine.destroyed == []
+
+
+def test_a_comment_may_be_added_while_it_is_up(machine: Machine) -> None:
+    """The next change of variant of a campaign ended it, and its --resume was refused."""
+    first = machine.up(form(2))
+    path = machine.home / "cluster.toml"
+    path.write_text(path.read_text() + "# a comment\n")
+
+    assert machine.up(form(2)).state == first.state
+    assert machine.destroyed == []
+    assert machine.up(form(3)).state != first.state
+    assert len(machine.destroyed) == 1
+
+
+def test_a_home_of_an_earlier_version_takes_no_edit(machine: Machine) -> None:
+    """What its file held when the cluster came up is not kept there."""
+    machine.up()
+    (machine.home / "declared.toml").unlink()
+    machine.up()
+    path = machine.home / "cluster.toml"
+    path.write_text(path.read_text() + "# a comment\n")
+
+    with pytest.raises(ClusterError, match="was edited since the cluster came up"):
+        machine.up()
 
 
 def test_an_edited_profile_of_ones_own_is_said_too(machine: Machine) -> None:

@@ -24,7 +24,7 @@ from boardcluster.errors import (
     UnreachableError,
 )
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import ClusterSpec, MasterPlacement, NodeFacts, Security
+from boardcluster.records import ClusterSpec, Egress, MasterPlacement, NodeFacts, Security
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import operation
@@ -411,6 +411,19 @@ def test_boards_that_run_are_made_ready_all_the_same(rack: Rack) -> None:
     assert rack.done == ["make ready"]
     assert again.state == first.state
     assert again.facts == rack.facts
+
+
+def test_the_firewalls_doors_are_changed_on_boards_that_run(rack: Rack) -> None:
+    """A campaign ended by it at its next change of variant, though no daemon reads them."""
+    first = rack.up()
+    rack.done.clear()
+    network = replace(rack.spec.network, open_ports=("53/udp",), ssh_from=("10.0.0.0/24",))
+    rack.declare(replace(rack.spec, network=replace(network, egress=Egress.MEMBERS)))
+    again = rack.up()
+
+    assert rack.done == ["make ready"]
+    assert rack.declared[-1].network.open_ports == ("53/udp",)
+    assert again.state == first.state
 
 
 def test_a_daemon_that_was_started_again_is_known_by_its_new_process(rack: Rack) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.unit.temporary_files import TemporaryFilesRemote
 
-from boardcluster.errors import CapacityError, RemoteError
+from boardcluster.errors import CapacityError, NotThereError, RemoteError
 from boardcluster.remote.gate import Completed
 from boardcluster.services.layout import Layout
 from boardcluster.services.webhdfs import HdfsEntry, WebHdfs
@@ -314,7 +314,7 @@ def test_errors_say_what_hdfs_said(verb: str, doing: str, hdfs: Hdfs) -> None:
 def test_a_missing_folder_cannot_be_listed(hdfs: Hdfs) -> None:
     hdfs.answer(404, MISSING)
 
-    with pytest.raises(RemoteError, match="File does not exist: /data"):
+    with pytest.raises(NotThereError, match="File does not exist: /data"):
         hdfs.client.list("/data")
 
 

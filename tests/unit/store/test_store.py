@@ -196,12 +196,26 @@ def test_a_trial_has_one_running_attempt_and_one_verified_result(
     fingerprint: Fingerprint,
     measurement: Measurement,
 ) -> None:
-    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    measured = next(trial for trial in trials if not trial.warm_up)
+    attempt = store.begin_attempt(measured.id, fingerprint, BEGAN)
     with pytest.raises(StoreError, match="still running"):
-        store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        store.begin_attempt(measured.id, fingerprint, BEGAN)
     end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     with pytest.raises(StoreError, match="verified result already"):
-        store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        store.begin_attempt(measured.id, fingerprint, BEGAN)
+
+
+def test_a_warm_up_may_run_again_in_another_start_of_the_daemons(
+    store: Store, campaign: Campaign, trials: tuple[Trial, ...], measurement: Measurement
+) -> None:
+    other = replace(campaign, id="20260802-130000")
+    warm_up = replace(trials[0], id="warm", campaign_id=other.id, warm_up=True)
+    store.add_campaign(other, [warm_up])
+    for _ in range(2):
+        store_run(store, warm_up, measurement)
+    rows = store.results(other.id, all_attempts=True)
+    assert [row.attempt.number for row in rows if row.attempt] == [1, 2]
+    assert store.summary(other.id).ok == 1
 
 
 def test_a_campaign_is_stored_whole_or_not_at_all(
@@ -670,12 +684,13 @@ def test_a_run_that_is_out_of_its_cell_may_be_repeated_and_one_in_it_not(
 ) -> None:
     tainted = replace(measurement, verdict=Verdict.TAINTED)
     throttled = Disturbance(cause="throttled", node="worker1", share=0.2, adjustable=False)
+    measured = next(trial for trial in trials if not trial.warm_up)
     for found, out in ((replace(tainted, disturbances=(throttled,)), True), (tainted, False)):
         assert store.excluded(campaign.id, attempts_most=0) == frozenset()
-        store_run(store, trials[0], found)
-        assert store.excluded(campaign.id, attempts_most=1) == ({trials[0].id} if out else set())
+        store_run(store, measured, found)
+        assert store.excluded(campaign.id, attempts_most=1) == ({measured.id} if out else set())
     with pytest.raises(StoreError, match="verified result already"):
-        store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        store.begin_attempt(measured.id, fingerprint, BEGAN)
     verdicts = [
         item.measurement.verdict
         for item in store.results(campaign.id, all_attempts=True)
