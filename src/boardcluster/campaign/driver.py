@@ -39,8 +39,7 @@ from boardcluster.records import (
 from boardcluster.services.declaration import own_part_digests
 from boardcluster.services.disk_space import (
     full_disk,
-    require_disk_space,
-    require_space_of_driver,
+    require_space_for_run,
 )
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
@@ -238,10 +237,7 @@ class _Trials:
                 end_submission(live, tag)
             clear_leftovers(live)
             self._lost = []
-        if live.spec.capabilities.on_this_machine:
-            require_disk_space(live.home)
-        else:
-            require_space_of_driver(live.home)
+        require_space_for_run(live.home, on_this_machine=live.spec.capabilities.on_this_machine)
         if full := full_disk(live.layout, live.master, live.spec.master):
             lost = f"{live.spec.master.name}: {full}"
             reason = f"storage: {lost}"

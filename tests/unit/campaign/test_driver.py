@@ -45,6 +45,7 @@ from boardcluster.records import (
     in_cell,
 )
 from boardcluster.remote.gate import Completed
+from boardcluster.services import disk_space
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.workloads.base import Context, Job
@@ -131,7 +132,7 @@ def stage(
         repetitions=2,
     )
     world.jobs = [good] * 4
-    monkeypatch.setattr(module, "require_disk_space", lambda _: None)
+    monkeypatch.setattr(disk_space, "require_disk_space", lambda _: None)
     with Store.open(tmp_path / "home") as store:
         store.add_campaign(campaign, trials)
         stage = Stage(live, world, store, trials, campaign, tmp_path)
@@ -262,7 +263,7 @@ def test_a_full_disk_of_the_driver_stops_before_an_attempt_begins(
         if len(looked) == 3:
             raise CapacityError("the disk is full")
 
-    monkeypatch.setattr(module, "require_disk_space", require_room)
+    monkeypatch.setattr(disk_space, "require_disk_space", require_room)
 
     with pytest.raises(CapacityError, match="the disk is full"):
         stage.run()
@@ -279,8 +280,10 @@ def test_a_driver_of_boards_only_needs_room_for_results(
     looked: list[Path] = []
     boards = replace(stage.live.layout, spec=replace(stage.live.spec, kind="boards"))
     stage.live = replace(stage.live, layout=boards)
-    monkeypatch.setattr(module, "require_disk_space", lambda _: pytest.fail("not a node's disk"))
-    monkeypatch.setattr(module, "require_space_of_driver", looked.append)
+    monkeypatch.setattr(
+        disk_space, "require_disk_space", lambda _: pytest.fail("not a node's disk")
+    )
+    monkeypatch.setattr(disk_space, "require_space_of_driver", looked.append)
 
     stage.run(stage.trials[:1])
 

@@ -16,13 +16,13 @@ from tests.unit.campaign.fake_workload import FakeWorkload, dataset_in
 from tests.unit.campaign.planning import plan_trials
 from tests.unit.campaign.world import World, ended
 
-from boardcluster.campaign import driver
 from boardcluster.campaign.driver import Watch, run_trials
 from boardcluster.campaign.follow import LineProgress
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.upkeep import recover
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import AttemptState, Campaign, Engine, Policy, Trial
+from boardcluster.services import disk_space
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.store.recovery import rebuild
@@ -125,7 +125,7 @@ def drive(
         workers=4,
         repetitions=TRIALS,
     )
-    monkeypatch.setattr(driver, "require_disk_space", lambda _: None)
+    monkeypatch.setattr(disk_space, "require_disk_space", lambda _: None)
     monkeypatch.setattr("boardcluster.campaign.trial_jobs.load_workload", lambda _: FakeWorkload())
     return Drive(tmp_path / "home", live, world, campaign, trials)
 
