@@ -154,7 +154,7 @@ def make_desk(
     driver, forms = "boardcluster.campaign.driver", "boardcluster.campaign.variants"
     for place, value in (
         (f"{driver}.run_trial", desk.run_trial),
-        (f"{driver}.require_disk_space", lambda _: None),
+        ("boardcluster.services.disk_space.require_disk_space", lambda _: None),
         (f"{forms}.load_state", lambda _: desk.state()),
         (f"{forms}.clear_leftovers", lambda _: None),
         (f"{forms}.end_lost_jobs", lambda _: []),
