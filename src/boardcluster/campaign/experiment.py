@@ -160,7 +160,7 @@ def check_experiment(
         raise RuntimeError("no campaign, though nothing was wrong with it")
     campaign = request.spec
     homes = _homes(specs, root, found)
-    stands = []
+    stands: list[Stand] = []
     for file, spec in specs.items():
         with _noting(found, file.stem):
             freed_bytes = 0 if keep else sum(map(_leftover_bytes, stands))
