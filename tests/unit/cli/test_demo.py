@@ -13,7 +13,7 @@ from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
-from boardcluster.services.security import ROOT_WARNING
+from boardcluster.services.security import LOCAL_WARNING, ROOT_WARNING
 from boardcluster.spec.template import render_cluster
 
 GIB = 1 << 30
@@ -91,6 +91,14 @@ def test_root_is_told_that_its_local_node_is_root(
     ran = desk("demo", "--size", "1MB", "--repetitions", "1")
 
     assert (ROOT_WARNING in ran.stderr) is warned
+    assert (LOCAL_WARNING in ran.stderr) is not warned  # an ordinary user of what others can do
+    assert "every user of this machine" in ran.stderr.split("up: ")[0]
+
+
+def test_who_gets_several_nodes_is_told_nothing_of_that(desk: Desk) -> None:
+    ran = desk("demo", "--workers", "4", "--size", "1MB", "--repetitions", "1")
+
+    assert "every user of this machine" not in ran.stderr
 
 
 def test_after_an_interruption_nothing_of_the_cluster_is_left(desk: Desk) -> None:
