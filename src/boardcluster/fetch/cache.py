@@ -33,6 +33,7 @@ __all__ = [
     "made_once",
     "make_folder",
     "no_progress",
+    "open_to_others",
     "require_space",
     "sha256_of",
     "sidecar_of",
@@ -70,14 +71,36 @@ def no_progress(what: str, done_bytes: int, total_bytes: int) -> None:
     """Report nothing."""
 
 
-def make_folder(folder: Path) -> None:
-    """Create a cache folder and its parents.
+@contextlib.contextmanager
+def open_to_others() -> Iterator[None]:
+    """Have others read what root makes for the length of a block, whatever root's umask is.
+
+    Daemons and jobs of a cluster that root made run as another user, and read the cache. What an
+    ordinary user makes is as that user's umask says: there the jobs are the same user.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def make_folder(folder: Path, *, shared: bool = False) -> None:
+    """Create a folder and its parents.
+
+    Args:
+        folder: the folder.
+        shared: whether it is in the cache, which daemons and jobs read: see ``open_to_others``.
 
     Raises:
         HostError: it cannot be created.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        with open_to_others() if shared else contextlib.nullcontext():
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(
             f"cannot create the folder {folder}: {error.strerror}",
@@ -330,7 +353,7 @@ def made_once(
         InstallError: another process held the lock for a day.
         HostError: the file cannot be written.
     """
-    make_folder(target.parent)
+    make_folder(target.parent, shared=True)
     lock = target.with_name(f".{target.name}.lock")
     with hold_lock(lock, purpose=purpose, timeout_seconds=DATA_SECONDS_MOST):
         if verified_stamp(target, sidecar=sidecar_of(target)) is None:

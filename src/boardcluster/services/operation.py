@@ -39,7 +39,7 @@ from boardcluster.errors import (
     StoreError,
     UnreadyNameNodeError,
 )
-from boardcluster.fetch.cache import Progress, writing
+from boardcluster.fetch.cache import Progress, open_to_others, writing
 from boardcluster.records import HOST, ClusterSpec, Egress, NodeFacts, NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
@@ -267,14 +267,16 @@ def check_memory(spec: ClusterSpec) -> None:
 
 def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress) -> Layout:
     pair = load_pair(spec.engines)
-    java = provide_java(pair, cache=cache)
-    engines = install(pair, java, cache=cache, progress=progress)
+    with open_to_others():
+        java = provide_java(pair, cache=cache)
+        engines = install(pair, java, cache=cache, progress=progress)
     profile = build_profile(spec.profile, spec)
     if spec.capabilities.provisioned:
         return board_layout(spec, profile, engines, state)
     archives = cache / "archives" / "none"
     if profile.uses_archives:
-        archives = provide_archives(engines, java, cache=cache, progress=progress)
+        with open_to_others():
+            archives = provide_archives(engines, java, cache=cache, progress=progress)
     return Layout(
         spec=spec,
         profile=profile,
