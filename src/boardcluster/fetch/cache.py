@@ -34,6 +34,7 @@ __all__ = [
     "make_folder",
     "no_progress",
     "open_to_others",
+    "refusals_told",
     "require_space",
     "sha256_of",
     "sidecar_of",
@@ -51,6 +52,18 @@ _CHUNK_BYTES = 1 << 20
 _POLL_SECONDS = 0.2
 # The driver's store and logs usually live on the same disk: a cache must not take its last bytes.
 _RESERVE_BYTES = 64_000_000
+_ORDINARY_ERRORS = frozenset(
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.ENAMETOOLONG,
+        errno.ENOSPC,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
+"""What an operating system refuses without any bug of ours: permission, space, kind of file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +174,31 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise disk_error(error, path=str(path), folder=str(path.parent), doing="write") from error
+
+
+@contextlib.contextmanager
+def refusals_told(*, unnamed: str) -> Iterator[None]:
+    """Say in the user's words what the operating system refused while a whole command ran.
+
+    The last resort, for what was not said nearer to where it happened. Any other error of the
+    operating system is a bug of ours, and stays what it is.
+
+    Args:
+        unnamed: what the error is about where it names no file.
+
+    Raises:
+        DriverSpaceError: the disk or the quota became full.
+        HostError: another refusal: permission, read-only, kind of file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _ORDINARY_ERRORS:
+            raise
+        told = disk_error(error, path=unnamed if error.filename is None else str(error.filename))
+        for note in getattr(error, "__notes__", ()):  # what cleaning up had to add
+            told.add_note(note)
+        raise told from error
 
 
 @contextlib.contextmanager
