@@ -350,6 +350,28 @@ def test_a_home_of_an_earlier_version_takes_no_edit(machine: Machine) -> None:
         machine.up()
 
 
+def test_another_boardcluster_does_not_go_on_with_daemons_that_it_did_not_configure(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its jobs would be configured in another way, under the digest of the old daemons."""
+    state = machine.up().state
+    assert len(state.rules_sha256) == 64
+    assert machine.attach().state == state
+
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(operation, "rules_sha256", lambda: "ab" * 32)
+        for call in (machine.attach, machine.up):
+            with pytest.raises(ClusterError, match="boardcluster was changed since") as caught:
+                call()
+            assert "down" in caught.value.hint
+        assert machine.destroyed == []
+        operation.down(machine.home)
+        assert machine.up().state.rules_sha256 == "ab" * 32
+        # One that an earlier version brought up has no such hash, and goes on.
+        save_state(machine.home, replace(state, rules_sha256=""))
+        assert machine.attach().state.rules_sha256 == ""
+
+
 def test_an_edited_profile_of_ones_own_is_said_too(machine: Machine) -> None:
     own = machine.home / "mine.toml"
     own.write_text('["hdfs-site"]\n"dfs.blocksize" = "1 MiB"\n')
