@@ -319,21 +319,27 @@ def allow_namespaces(*, quiet: bool) -> None:
             say(f"nothing to do: {reason}")
         return
     asroot = [] if os.geteuid() == 0 else ["sudo"]
+    forbidden = "this machine's AppArmor forbids namespaces to ordinary users"
+    command = [sys.executable, str(Path(__file__).resolve()), "allow-namespaces"]
+    by_hand = f"{forbidden}; for several nodes run, as root: {shlex.join(command)}"
     if asroot and not shutil.which("sudo"):
-        command = [sys.executable, str(Path(__file__).resolve()), "allow-namespaces"]
-        forbidden = "this machine's AppArmor forbids namespaces to ordinary users"
         if quiet:  # the demo then takes one local node
-            say(f"{forbidden}; for several nodes run, as root: {shlex.join(command)}")
+            say(by_hand)
             return
         fail(f"{forbidden}, and there is no sudo; as root, please run: {shlex.join(command)}")
-    say(f"this machine's AppArmor forbids namespaces to ordinary users; writing {APPARMOR_PROFILE}")
-    subprocess.run(
-        [*asroot, "tee", str(APPARMOR_PROFILE)],
-        input=APPARMOR_TEXT.encode(),
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-    subprocess.run([*asroot, "apparmor_parser", "-r", str(APPARMOR_PROFILE)], check=True)
+    say(f"{forbidden}; writing {APPARMOR_PROFILE}")
+    try:
+        subprocess.run(
+            [*asroot, "tee", str(APPARMOR_PROFILE)],
+            input=APPARMOR_TEXT.encode(),
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        subprocess.run([*asroot, "apparmor_parser", "-r", str(APPARMOR_PROFILE)], check=True)
+    except subprocess.CalledProcessError:
+        if not quiet:
+            raise
+        say(by_hand)  # who may not use sudo has the demo on one local node, too
 
 
 def main() -> None:

@@ -61,6 +61,7 @@ from boardcluster.cluster.folders import (
     sibling_homes,
 )
 from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
+from boardcluster.fetch.cache import refusals_told
 from boardcluster.plan.candidates import WORKERS_MOST
 from boardcluster.plan.prediction import RuntimePrediction
 from boardcluster.plan.purchase import PurchasePlan
@@ -130,6 +131,7 @@ __all__ = [
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 _Number = TypeVar("_Number", int, float)
+_UNNAMED = "a file of the cluster's folder or of the cache"
 
 
 def open_cluster(
@@ -175,6 +177,7 @@ class Cluster:
     def __repr__(self) -> str:
         return f"Cluster({str(self.home)!r})"
 
+    @refusals_told(unnamed=_UNNAMED)
     def up(self, *, deep: bool = False, leave_safe_mode: bool = False) -> Status:
         """Bring the cluster up; return once all its daemons are healthy.
 
@@ -199,6 +202,7 @@ class Cluster:
         )
         return self.status()
 
+    @refusals_told(unnamed=_UNNAMED)
     def down(self, *, wipe: bool = False) -> int:
         """End every process of the cluster; return how many were ended.
 
@@ -212,6 +216,7 @@ class Cluster:
         """Look at the cluster: its phase, every daemon with its memory and web address."""
         return status(self.home, cache=self.cache)
 
+    @refusals_told(unnamed=_UNNAMED)
     def run(
         self,
         what: AnyPath,
@@ -312,6 +317,7 @@ class Cluster:
         self.require()
         return run_campaign(self.home, request, cache=self.cache, follow=self._follow)
 
+    @refusals_told(unnamed=_UNNAMED)
     def tune(
         self,
         what: AnyPath,
@@ -383,6 +389,7 @@ class Cluster:
         )
         return run_tuning(self.home, order, cache=self.cache, follow=self._follow, cwd=Path.cwd())
 
+    @refusals_told(unnamed=_UNNAMED)
     def watch_performance(
         self,
         file: AnyPath,
@@ -465,6 +472,7 @@ class Cluster:
         """Disable that timer, and delete its units; without one nothing is done."""
         return remove_timer(watch_timer(self.home, self.cache, Path(file)))
 
+    @refusals_told(unnamed=_UNNAMED)
     def bisect(
         self,
         file: AnyPath,

@@ -1,10 +1,13 @@
 """The public Python API: what it offers, what it refuses, and that its import is light."""
 
+import errno
 import math
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,9 @@ import boardcluster as bc
 from boardcluster.errors import (
     ClusterError,
     ClusterNotUpError,
+    DriverSpaceError,
     EmptySelectionError,
+    HostError,
     UsageError,
 )
 from boardcluster.records import Engine
@@ -134,6 +139,45 @@ def test_a_failed_run_raises_nothing_and_is_named(desk: Desk, cluster: bc.Cluste
     done = cluster.run("wordcount", engine=["mapreduce", "spark"], repetitions=1)
 
     assert [row.attempt and row.attempt.reason for row in done.unverified] == ["because"] * 2
+
+
+@pytest.mark.parametrize(
+    ("worker", "call"),
+    [
+        ("bring_up", lambda cluster: cluster.up()),
+        ("take_down", lambda cluster: cluster.down()),
+        ("run_campaign", lambda cluster: cluster.run("wordcount", repetitions=1)),
+        ("run_tuning", lambda cluster: cluster.tune("wordcount")),
+        ("run_round", lambda cluster: cluster.watch_performance("small.toml")),
+        ("run_bisect", lambda cluster: cluster.bisect("small.toml", "default", "upstream")),
+    ],
+)
+def test_what_the_machine_refuses_is_an_error_of_boardcluster(
+    worker: str,
+    call: Callable[[bc.Cluster], object],
+    cluster: bc.Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ends_with(number: int, *names: str) -> None:
+        error = OSError(number, os.strerror(number), *names)
+        error.add_note("something is left")
+
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(f"boardcluster.api.{worker}", fail)
+
+    ends_with(errno.EDQUOT)
+    with pytest.raises(DriverSpaceError, match="a file of the cluster's folder") as caught:
+        call(cluster)
+    assert caught.value.hint.startswith("free space")
+    assert caught.value.__notes__ == ["something is left"]
+    ends_with(errno.EACCES, "/some/file")
+    with pytest.raises(HostError, match="cannot use /some/file: Permission denied"):
+        call(cluster)
+    ends_with(errno.EBADF)  # a bug of ours is not to be hidden
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        call(cluster)
 
 
 def test_a_file_begins_and_then_has_nothing_left(

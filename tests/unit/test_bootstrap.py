@@ -1,6 +1,7 @@
 """What the bootstrap does to this machine, at a path of the test's own."""
 
 import importlib.util
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -75,3 +76,32 @@ def test_a_system_without_netpipe_gets_all_else(
     monkeypatch.setattr(bootstrap.subprocess, "run", lambda argv, **options: None)
     bootstrap.system(dev=False)
     assert asked == installed
+
+
+@pytest.mark.parametrize("has_sudo", [True, False])
+def test_who_may_not_use_sudo_goes_on_without_namespaces(
+    has_sudo: bool,
+    bootstrap: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flag = tmp_path / "flag"
+    flag.write_text("1\n")
+    monkeypatch.setattr(bootstrap, "APPARMOR_FLAG", flag)
+    monkeypatch.setattr(bootstrap, "APPARMOR_PROFILE", tmp_path / "profile")
+    monkeypatch.setattr(bootstrap.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda _: "/bin/sudo" if has_sudo else None)
+
+    def refused(argv: list[str], **_: object) -> None:
+        assert argv[0] == "sudo"
+        raise subprocess.CalledProcessError(1, argv)
+
+    monkeypatch.setattr(bootstrap.subprocess, "run", refused)
+    bootstrap.allow_namespaces(quiet=True)  # as `make demo` does
+    said = capsys.readouterr().out
+    assert "for several nodes run, as root: " in said
+    assert said.endswith("bootstrap.py allow-namespaces\n")
+
+    with pytest.raises(subprocess.CalledProcessError if has_sudo else SystemExit):
+        bootstrap.allow_namespaces(quiet=False)

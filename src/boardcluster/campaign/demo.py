@@ -11,15 +11,18 @@ from boardcluster.campaign.propose import propose, write_spec
 from boardcluster.campaign.upkeep import nodes_words, start_cluster
 from boardcluster.capabilities import Capabilities, every_kind
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import AddressError, HostError
+from boardcluster.errors import AddressError, HostError, UsageError
 from boardcluster.records import ClusterSpec
 from boardcluster.services import operation
+from boardcluster.services.declaration import read_spec
 from boardcluster.spec.cluster import DEFAULT_SUBNET
 from boardcluster.spec.template import workers_that_fit
 from boardcluster.units import format_count
 
 __all__ = ["run_demo"]
 
+_NAME = "demo"
+"""Of the cluster that it makes."""
 _WORKERS = 4
 
 
@@ -38,12 +41,15 @@ def run_demo(
 
     Raises:
         LockedError: another driver is at work.
+        UsageError: the folder holds a cluster that no demo made; it stays as it is.
+        SpecError: it holds one whose file cannot be read; that stays as it is, too.
         HostError: workers were asked for, and this machine can hold none.
         CapacityError: this machine cannot hold the workers.
         ClusterError: the cluster does not come up, or a daemon was lost.
     """
     with driver_lock(home, doing="demo"), follow.following():
-        operation.down(home)
+        _require_no_other(home)
+        operation.down(home)  # what an earlier demo left takes memory that this one needs
         write_spec(_propose_runnable(home, workers, engines, follow), home / "cluster.toml")
         try:
             live = start_cluster(home, cache=cache, follow=follow)
@@ -55,6 +61,27 @@ def run_demo(
         follow.line(f"input: {done.campaign.dataset}, {done.campaign.dataset_source}")
         follow.line("the cluster is down and its nodes were deleted")
         return done
+
+
+def _require_no_other(home: Path) -> None:
+    """Refuse a folder that holds a cluster which no demo made: it would be ended and deleted.
+
+    Raises:
+        UsageError: it holds one.
+        SpecError: a file there that describes a cluster is wrong or unreadable.
+    """
+    for path in (home / "cluster.toml", home / "running.toml"):
+        if not path.exists():
+            continue
+        spec = read_spec(path)
+        may_be_ours = spec.capabilities.on_this_machine and spec.twin is None
+        if spec.name != _NAME or not may_be_ours:
+            raise UsageError(
+                f'{path} describes the cluster "{spec.name}", which no demo made: a demo in this '
+                "folder would end it and delete its data",
+                hint="choose an empty folder with --home, or use neither --home nor "
+                "BOARDCLUSTER_HOME: the demo then takes a folder of its own",
+            )
 
 
 def _propose_runnable(
@@ -69,7 +96,7 @@ def _propose_runnable(
 
     def proposed(kind: Capabilities) -> ClusterSpec:
         return propose(
-            name="demo",
+            name=_NAME,
             workers=(workers or _default_workers(follow)) if kind.nodes_max > 1 else 0,
             profile="default",
             engines=engines,

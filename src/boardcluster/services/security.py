@@ -11,9 +11,18 @@ from boardcluster.records import Security
 from boardcluster.services.layout import Layout
 from boardcluster.spec.cluster import address_of
 
-__all__ = ["INSECURE_WARNING", "ROOT_WARNING", "WEB_USER", "security_properties"]
+__all__ = [
+    "INSECURE_WARNING",
+    "LOCAL_WARNING",
+    "ROOT_WARNING",
+    "WEB_USER",
+    "security_properties",
+]
 
 INSECURE_WARNING = "INSECURE LAB: anyone in its network can take over this cluster and its boards"
+
+LOCAL_WARNING = "LOCAL NODE: while it is up, every user of this machine can run commands as you"
+"""For a local node that an ordinary user brings up."""
 
 ROOT_WARNING = (
     "LOCAL NODE OF ROOT: daemons and jobs run as root, and every user of this machine reaches them"

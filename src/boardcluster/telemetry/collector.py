@@ -24,7 +24,15 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry.clock_watch import ClockWatch
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 
-__all__ = ["Recording", "Target", "node_targets", "recording", "recording_of", "start_agent"]
+__all__ = [
+    "Recording",
+    "Target",
+    "node_targets",
+    "recording",
+    "recording_of",
+    "start_agent",
+    "unseen_programs",
+]
 
 _GRACE_SECONDS = 3.0
 _TRIES = 3
@@ -39,6 +47,11 @@ _AFTER_SECONDS = 3600.0
 them."""
 
 _MOST_BYTES = 32 << 20
+
+_FIRST_PROCESS = Path("/proc/1/stat")
+_OWN_NAMESPACE = Path("/proc/self/ns/pid")
+_FIRST_NAMESPACE = 0xEFFFFFFC
+"""Of the machine itself; containers have others (PROC_PID_INIT_INO, include/linux/proc_ns.h)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +257,29 @@ def node_targets(live: LiveCluster, folder: Path) -> dict[str, Target]:
             cores=len(os.sched_getaffinity(0)),
         )
     return targets
+
+
+def unseen_programs(targets: Mapping[str, Target]) -> str:
+    """Say which programs of this machine agents cannot see, where it is among what they watch.
+
+    Empty if there are none. Their CPU time is in no figure. The kernel's sums hold it, but also
+    that of the kernel's own threads, which work for the run and cannot be seen either.
+    """
+    if not any(
+        target.request.get("lives_with") and target.request["scope"] == "machine"
+        for target in targets.values()
+    ):
+        return ""
+    try:
+        _FIRST_PROCESS.read_bytes()
+    except OSError:
+        return (
+            "foreign load is that of your own programs alone: this machine hides those of other "
+            "users from you (hidepid of /proc)"
+        )
+    if _OWN_NAMESPACE.stat().st_ino == _FIRST_NAMESPACE:
+        return ""
+    return "foreign load is that of this container alone: programs outside of it cannot be seen"
 
 
 def _process_namespace(pid: int) -> int:

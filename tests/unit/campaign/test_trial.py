@@ -287,6 +287,19 @@ def test_bytes_are_counted_around_the_run_only(bed: Bed) -> None:
     assert bed.world.storage["worker1"]["bounded"] == 1400  # nothing was asked after the proof
 
 
+def test_programs_that_nobody_can_see_are_remarked(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their load was no load at all, and the run as valid as any."""
+    monkeypatch.setattr("boardcluster.telemetry.collector._FIRST_PROCESS", Path("/nowhere"))
+    bed.world.jobs = [ended]
+    bed.world.apps["t-1"] = [[app("SUCCEEDED")]]
+
+    [remark] = bed.measured().remarks
+
+    assert "this machine hides those of other users" in remark
+
+
 def test_conditions_come_before_the_run_and_what_was_not_met_is_remarked(bed: Bed) -> None:
     bed.world.caches_kept = "not permitted"
     bed.workload.made = (

@@ -7,12 +7,14 @@ import pytest
 from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
 
 from boardcluster.cluster.lock import driver_at_work
-from boardcluster.errors import HostError, LockedError, RunError
+from boardcluster.errors import HostError, LockedError, RunError, SpecError, UsageError
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
 from boardcluster.services.pair import pair_ids
-from boardcluster.services.security import ROOT_WARNING
+from boardcluster.services.profile import profile_names
+from boardcluster.services.security import LOCAL_WARNING, ROOT_WARNING
+from boardcluster.spec.template import render_cluster
 
 GIB = 1 << 30
 
@@ -89,6 +91,14 @@ def test_root_is_told_that_its_local_node_is_root(
     ran = desk("demo", "--size", "1MB", "--repetitions", "1")
 
     assert (ROOT_WARNING in ran.stderr) is warned
+    assert (LOCAL_WARNING in ran.stderr) is not warned  # an ordinary user of what others can do
+    assert "every user of this machine" in ran.stderr.split("up: ")[0]
+
+
+def test_who_gets_several_nodes_is_told_nothing_of_that(desk: Desk) -> None:
+    ran = desk("demo", "--workers", "4", "--size", "1MB", "--repetitions", "1")
+
+    assert "every user of this machine" not in ran.stderr
 
 
 def test_after_an_interruption_nothing_of_the_cluster_is_left(desk: Desk) -> None:
@@ -105,6 +115,32 @@ def test_a_failed_run_is_reported_and_an_error(desk: Desk) -> None:
     with pytest.raises(RunError, match="2 of 2 runs have no verified result"):
         desk("demo", "--workers", "4", "--repetitions", "1")
     assert (desk.home / "report" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("name", ["cluster.toml", "running.toml"])
+def test_a_folder_of_another_cluster_is_left_as_it_is(name: str, desk: Desk) -> None:
+    ours = (desk.home / "cluster.toml").read_text()
+    other = ours.replace('"demo"', '"lab"', 1)
+    (desk.home / "cluster.toml").unlink()
+    (desk.home / name).write_text(other)
+    desk.is_up = True
+
+    with pytest.raises(UsageError, match='the cluster "lab", which no demo made') as caught:
+        desk("demo", "--size", "1MB", "--repetitions", "1")
+
+    assert "--home" in caught.value.hint
+    assert desk.calls == []
+    assert (desk.home / name).read_text() == other
+
+
+def test_boards_that_are_called_demo_are_no_demo(desk: Desk, board_spec: ClusterSpec) -> None:
+    boards = render_cluster(board_spec, engine_pairs=pair_ids(), profiles=profile_names())
+    for text, error in ((boards, UsageError), ("[cluster", SpecError)):
+        (desk.home / "cluster.toml").write_text(text)
+        with pytest.raises(error):
+            desk("demo", "--size", "1MB", "--repetitions", "1")
+        assert (desk.home / "cluster.toml").read_text() == text
+    assert desk.calls == []
 
 
 def test_only_one_driver_at_a_time(desk: Desk) -> None:

@@ -143,6 +143,27 @@ def test_what_the_user_cannot_read_is_named(tmp_path: Path) -> None:
             require_readable(LocalRemote(), [tmp_path])
 
 
+@pytest.mark.parametrize(("closed", "named"), [("", "pair"), ("engines", "engines"), (".", ".")])
+def test_the_hint_opens_the_outermost_closed_folder_of_the_cache(
+    closed: str, named: str, tmp_path: Path
+) -> None:
+    cache = tmp_path / "closed" / "cache"
+    pair = cache / "engines" / "pair"
+    pair.mkdir(parents=True)
+    for folder in (tmp_path / "closed", *([cache / closed] if closed else [])):
+        folder.chmod(0o700)  # nodes see an empty folder in place of one above the cache
+    remote = FakeRemote()
+    remote.tell("sh", "-c", "python3 -c 0")
+    look = ("-ignore_readdir_race", "!", "-type", "l", "!", "-readable", "-print", "-quit")
+    remote.tell("find", f"{pair}/", *look, returncode=1)
+
+    with pytest.raises(HostError) as caught:
+        require_readable(remote, [cache, pair])
+
+    expected = pair if named == "pair" else cache / named
+    assert caught.value.hint == f"let others read it: chmod -R a+rX {expected}"
+
+
 def test_of_a_folder_that_holds_others_only_those_are_read() -> None:
     """Another command's unfinished work in the cache is closed to others, and nobody's concern."""
     remote = FakeRemote()

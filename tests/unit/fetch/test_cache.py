@@ -1,5 +1,6 @@
 """Locks and stamps of cache folders."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from boardcluster.errors import InstallError
 from boardcluster.fetch.cache import (
     hold_lock,
     made_once,
+    make_folder,
     sha256_of,
     sidecar_of,
     verified_stamp,
@@ -93,3 +95,22 @@ def test_what_was_not_made_to_the_end_leaves_no_part(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         made_once(tmp_path / "expected", make, purpose="a test")
     assert [path.name for path in tmp_path.iterdir()] == [".expected.lock"]
+
+
+@pytest.mark.parametrize(("uid", "mode"), [(0, 0o755), (1000, 0o700)])
+def test_others_can_read_what_root_puts_into_the_cache(
+    uid: int, mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs on root's emulated nodes are another user; root may have a umask that shuts it out."""
+    monkeypatch.setattr("boardcluster.fetch.cache.os.geteuid", lambda: uid)
+    before = os.umask(0o077)
+    try:
+        make_folder(tmp_path / "cache" / "sources", shared=True)
+        make_folder(tmp_path / "home")
+    finally:
+        left = os.umask(before)
+
+    modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in ("cache", "cache/sources")}
+    assert modes == dict.fromkeys(modes, mode)
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700  # results are nobody else's
+    assert left == 0o077

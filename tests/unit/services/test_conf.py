@@ -1,6 +1,7 @@
 """Generated files: well-formed, readable, each property once, and hashed as a whole."""
 
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 from boardcluster.errors import InstallError
 from boardcluster.records import ClusterSpec, Engine, NodeSpec, Role
-from boardcluster.services.conf import config_sha256, render_node
+from boardcluster.services import conf
+from boardcluster.services.conf import config_sha256, render_node, rules_sha256
 from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.jvm import daemon_options
 from boardcluster.services.layout import PORTS, Layout
@@ -464,3 +466,17 @@ def test_logs_of_daemons_are_put_aside_and_end(layout: Layout) -> None:
     assert "appender.rolling.MaxBackupIndex=2" in made["log4j.properties"]
     assert "${sys:boardcluster.appender:-console}" in made["log4j2.properties"]
     assert "appender.rolling.strategy.max = 2" in made["log4j2.properties"]
+
+
+@pytest.mark.parametrize("name", ["profiles/upstream.toml", "security.py", "yarn.py"])
+def test_what_makes_configurations_is_hashed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = shutil.copytree(Path(conf.__file__).parent, tmp_path / "services")
+    before = rules_sha256()
+    monkeypatch.setattr("boardcluster.services.conf.resources.files", lambda _: room)
+
+    assert rules_sha256.__wrapped__() == before
+    with (room / name).open("a") as stream:
+        stream.write("# another\n")
+    assert (rules_sha256.__wrapped__() == before) is (name == "yarn.py")  # which makes none

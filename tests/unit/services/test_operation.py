@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster, spec_as_run
-from boardcluster.services.pair import load_pair, pair_ids
+from boardcluster.services.pair import EnginePair, load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.spec.template import render_cluster
 from boardcluster.spec.variant import ClusterVariant
@@ -175,6 +176,37 @@ def machine(
     tmp_path: Path, make_spec: Callable[..., ClusterSpec], monkeypatch: pytest.MonkeyPatch
 ) -> Machine:
     return Machine(tmp_path / "home", make_spec(engines=pair_ids()[0]), monkeypatch)
+
+
+def test_root_installs_engines_that_others_can_read(
+    tmp_path: Path, make_spec: Callable[..., ClusterSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Daemons and jobs are another user; with umask 077 no emulated cluster ever came up."""
+    cache = tmp_path / "cache"
+    java = Java(program=Path("/java/bin/java"), feature=17, version="17.0.1", vendor="M")
+
+    def made(name: str) -> Path:
+        (cache / name).mkdir(parents=True)
+        return cache / name
+
+    def install(pair: EnginePair, *_: object, **__: object) -> Installation:
+        return Installation(pair=pair, folder=made("engines"))
+
+    monkeypatch.setattr("boardcluster.fetch.cache.os.geteuid", lambda: 0)
+    monkeypatch.setattr(operation, "provide_java", lambda *_, **__: java)
+    monkeypatch.setattr(operation, "install", install)
+    monkeypatch.setattr(operation, "provide_archives", lambda *_, **__: made("archives"))
+    before = os.umask(0o077)
+    try:
+        operation._layout(
+            make_spec(engines=pair_ids()[0]), make_state(service_uid=61000), cache, no_progress
+        )
+    finally:
+        left = os.umask(before)
+
+    folders = (cache, cache / "engines", cache / "archives")
+    assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o755}
+    assert left == 0o077
 
 
 def form(workers: int = 4, **fields: Any) -> ClusterVariant:
@@ -316,6 +348,28 @@ def test_a_home_of_an_earlier_version_takes_no_edit(machine: Machine) -> None:
 
     with pytest.raises(ClusterError, match="was edited since the cluster came up"):
         machine.up()
+
+
+def test_another_boardcluster_does_not_go_on_with_daemons_that_it_did_not_configure(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its jobs would be configured in another way, under the digest of the old daemons."""
+    state = machine.up().state
+    assert len(state.rules_sha256) == 64
+    assert machine.attach().state == state
+
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(operation, "rules_sha256", lambda: "ab" * 32)
+        for call in (machine.attach, machine.up):
+            with pytest.raises(ClusterError, match="boardcluster was changed since") as caught:
+                call()
+            assert "down" in caught.value.hint
+        assert machine.destroyed == []
+        operation.down(machine.home)
+        assert machine.up().state.rules_sha256 == "ab" * 32
+        # One that an earlier version brought up has no such hash, and goes on.
+        save_state(machine.home, replace(state, rules_sha256=""))
+        assert machine.attach().state.rules_sha256 == ""
 
 
 def test_an_edited_profile_of_ones_own_is_said_too(machine: Machine) -> None:

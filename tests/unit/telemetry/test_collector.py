@@ -13,10 +13,11 @@ from boardcluster.cluster.state import boot_id
 from boardcluster.errors import UnreachableError
 from boardcluster.records import HOST, TaskRecord
 from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry import collector
-from boardcluster.telemetry.collector import recording
+from boardcluster.telemetry.collector import Target, recording, unseen_programs
 from boardcluster.telemetry.samples import parse_samples
 
 
@@ -233,3 +234,35 @@ def test_agents_last_as_long_as_the_longest_run(
     with recording(live, tmp_path, {}, lasting_seconds=720 * 3600.0):
         pass
     assert set(asked) == {721 * 3600.0}
+
+
+@pytest.mark.parametrize(
+    ("request_of_agent", "first", "namespace", "words"),
+    [
+        ({"scope": "machine", "lives_with": 7}, "stat", "own", ""),
+        ({"scope": "machine", "lives_with": 7}, "absent", "own", "hides those of other users"),
+        ({"scope": "machine", "lives_with": 7}, "stat", "other", "of this container alone"),
+        ({"scope": "node", "lives_with": 7}, "absent", "other", ""),
+        ({"scope": "machine"}, "absent", "other", ""),  # a board: this machine says nothing of it
+    ],
+)
+def test_what_cannot_be_seen_is_said(
+    request_of_agent: dict[str, object],
+    first: str,
+    namespace: str,
+    words: str,
+    *,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("stat", "own", "other"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(collector, "_FIRST_PROCESS", tmp_path / first)
+    monkeypatch.setattr(collector, "_OWN_NAMESPACE", tmp_path / namespace)
+    monkeypatch.setattr(collector, "_FIRST_NAMESPACE", (tmp_path / "own").stat().st_ino)
+    target = Target(remote=FakeRemote(), request=request_of_agent, folder="/f", cores=4)
+
+    said = unseen_programs({"host": target})
+
+    assert bool(said) is bool(words)
+    assert words in said

@@ -101,7 +101,7 @@ def _fetch_report(context: Context, folder: str) -> Path:
     context.hdfs.get(f"{folder}/{_REPORT}", scratch)
     data = scratch.read_bytes()
     cache = context.cache / "expected" / "teravalidate"
-    make_folder(cache)
+    make_folder(cache, shared=True)
     target = cache / hashlib.sha256(data).hexdigest()
     with writing(target):
         scratch.unlink()

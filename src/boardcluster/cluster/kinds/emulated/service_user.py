@@ -154,7 +154,18 @@ def require_readable(remote: Remote, folders: Sequence[Path]) -> None:
         done = remote.run(["find", f"{folder}/", *unreadable], check=False)
         if done.returncode != 0 or done.stdout:
             named = done.text.strip() or str(folder)
+            closed = _closed_with(folder, folders)
             raise HostError(
                 f"daemons and jobs do not run as root, and their user cannot read {named}",
-                hint=f"let others read it: chmod -R a+rX {shlex.quote(str(folder))}",
+                hint=f"let others read it: chmod -R a+rX {shlex.quote(str(closed))}",
             )
+
+
+def _closed_with(folder: Path, folders: Sequence[Path]) -> Path:
+    """Return the outermost closed folder on the way to one, from another of ``folders`` on.
+
+    Folders above all of them are no obstacle: nodes see an empty one in place of a closed one.
+    """
+    way = [place for place in reversed(folder.parents) if {place, *place.parents} & {*folders}]
+    closed = (place for place in way if place.is_dir() and not place.stat().st_mode & _OPEN)
+    return next(closed, folder)
