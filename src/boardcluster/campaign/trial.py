@@ -52,6 +52,7 @@ from boardcluster.records import (
     AttemptState,
     Dataset,
     Measurement,
+    PlannedFault,
     Policy,
     Telemetry,
     Trial,
@@ -163,8 +164,9 @@ def run_trial(
     Whatever goes wrong is the end of the attempt, but for one error.
 
     On emulated boards a warm-up runs at this machine's full speed: it warms daemons and caches as
-    one at the boards' speed does, in a fraction of the time. Where heat is modelled it does not,
-    since it also has to warm the boards.
+    one at the boards' speed does, in a fraction of the time. It has no fault then, which would last
+    as long as at the boards' speed, so that the load would end before it. Where heat is modelled it
+    runs like any other, since it also has to warm the boards.
 
     Raises:
         DriverSpaceError: this machine's disk is too full to fetch or to prove what was run.
@@ -173,10 +175,12 @@ def run_trial(
         return _run_once(live, trial, bench, folder=folder, attempt=attempt, earlier=earlier)
     with live.unlimited():
         fast = replace(live, limiter=None, state=replace(live.state, dilation=1.0))
-        end = _run_once(fast, trial, bench, folder=folder, attempt=attempt, earlier=earlier)
+        faultless = replace(trial, fault=PlannedFault.NONE)
+        end = _run_once(fast, faultless, bench, folder=folder, attempt=attempt, earlier=earlier)
     if end.measurement is None:
         return end
-    remarks = (*end.measurement.remarks, _FULL_SPEED)
+    spared = () if faultless == trial else (f"this warm-up had no fault {trial.fault}",)
+    remarks = (*end.measurement.remarks, _FULL_SPEED, *spared)
     return replace(end, measurement=replace(end.measurement, remarks=remarks))
 
 

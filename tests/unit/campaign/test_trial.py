@@ -44,6 +44,7 @@ from boardcluster.records import (
     Engine,
     Measurement,
     NodeLimits,
+    PlannedFault,
     Policy,
     Trial,
     Verdict,
@@ -173,6 +174,20 @@ def test_only_a_warm_up_of_emulated_boards_runs_at_full_speed(
     assert measurement.dilation == (1.0 if warm_up else 4.0)
     said = [line for line in measurement.remarks if "full speed" in line]
     assert len(said) == warm_up
+
+
+@pytest.mark.parametrize(
+    ("warm_up", "fault"), [(False, PlannedFault.KILL), (True, PlannedFault.NONE)]
+)
+def test_a_warm_up_at_full_speed_has_no_fault(
+    bed: Bed, *, warm_up: bool, fault: PlannedFault
+) -> None:
+    """A fault lasts as long as at the boards' speed: the load would end before it."""
+    during_the_job(bed, FakeLimits())
+    bed.workloads["fake"] = FakeWorkload(faults=tuple(PlannedFault))
+    measurement = bed.measured(trial_of(warm_up=warm_up, fault=PlannedFault.KILL))
+    assert bed.workload.verified[0].spec.fault is fault
+    assert ("this warm-up had no fault kill" in measurement.remarks) == warm_up
 
 
 def test_a_warm_up_also_heats_boards_whose_heat_is_modelled(
