@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,6 +51,7 @@ from boardcluster.fetch.cache import Progress
 from boardcluster.records import (
     AttemptState,
     Dataset,
+    Engine,
     Measurement,
     PlannedFault,
     Policy,
@@ -201,8 +202,9 @@ def _run_once(
     try:
         jobs += _jobs(this)
         with live.unlimited():
-            for job in jobs:
-                job.prepare()
+            with _watched(this) if trial.engine is Engine.MPI else contextlib.nullcontext():
+                for job in jobs:
+                    job.prepare()
             this.remarks.extend(await_copies(live, bench.policy, progress=bench.progress))
         _require_room(live, jobs)
         begun = True
@@ -303,17 +305,11 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
         still_seconds = STILL_SECONDS * dilation
         watched.callback(lambda: this.standstills.update(observation.standstills(still_seconds)))
 
-        def lose(what: str) -> None:
-            this.losses.append(what)
-            observation.hurry()
-            _give_up(this)
-
         remarks = prepare_conditions(live, policy, drop=False, progress=bench.progress)
         accounted = not trial.engine.is_service
         before = storage_totals(live) if accounted else {}
         observation.settle()
-        with Heartbeat(live, on_loss=lose) as beats:
-            watched.callback(lambda: this.sick.extend([beats.lost] if beats.is_storage else []))
+        with _watched(this, hurry=observation.hurry):
             duration_seconds = _run_all(this, jobs)
         after = storage_totals(live) if accounted else {}
         observed = observation.outcome(
@@ -352,6 +348,31 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
     )
     measurement = count_failed_tasks(measurement)
     return correct_for_dilation(measurement, live.state.dilation), observed
+
+
+@contextlib.contextmanager
+def _watched(this: _Attempt, *, hurry: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Give the attempt up as soon as a node, a daemon or a disk is lost.
+
+    Around what prepares a job only where MPI does: it waits for a lost worker for ever, and Hadoop
+    does its work elsewhere.
+
+    Args:
+        this: the attempt.
+        hurry: called first when something is lost.
+    """
+
+    def lose(what: str) -> None:
+        this.losses.append(what)
+        hurry()
+        _give_up(this)
+
+    beats = Heartbeat(this.live, on_loss=lose)
+    try:
+        with beats:
+            yield
+    finally:
+        this.sick.extend([beats.lost] if beats.is_storage else [])
 
 
 def _give_up(this: _Attempt) -> None:
