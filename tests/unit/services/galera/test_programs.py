@@ -131,7 +131,9 @@ def test_the_rate_that_is_recorded_is_the_one_that_was_asked_for(tmp_path: Path)
 
     assert done.returncode == 0, done.stderr
     assert "--rate=1 " in (tmp_path / "said").read_text()
-    assert json.loads((tmp_path / "result.json").read_text())["rate"] == 1.0
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["rate"] == 1.0
+    assert result["exact_rate"] == 1.25
 
 
 def test_what_sysbench_died_of_is_said(tmp_path: Path) -> None:
