@@ -212,6 +212,7 @@ def main(asked: dict[str, Any]) -> int:
         "LEDGER_MODE": asked["mode"],
         "LEDGER_PHASE": str(asked["phase"]),
         "LEDGER_WRITES": "yes" if asked["ledger"] else "no",
+        "LEDGER_PAUSE_MILLISECONDS": str(asked["pause_milliseconds"]),
     }
     missing: list[str] = []
     if returns := asked.get("returns"):

@@ -47,6 +47,7 @@ ASKED = {
     "rows": 100,
     "threads": 2,
     "seed": 7,
+    "pause_milliseconds": 50,
     "transactions": 13,
 }
 
@@ -117,6 +118,7 @@ def test_a_run_leaves_one_result_and_a_share_of_its_rate_is_asked_for(tmp_path: 
     assert "LEDGER_MODE=read_write\n" in variables
     assert "LEDGER_PHASE=1\n" in variables
     assert "LEDGER_WRITES=yes\n" in variables
+    assert "LEDGER_PAUSE_MILLISECONDS=50\n" in variables
 
     run_with(tmp_path, program, of="result.json", share=50)
     assert "--rate=55 " in (tmp_path / "said").read_text()  # half of 13 in 0.1176 s
