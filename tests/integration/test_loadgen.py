@@ -128,6 +128,8 @@ def test_an_answer_that_never_comes_and_a_port_where_nobody_is(program: str, pla
         assert found.errors["timeout"] >= 1
     found = loaded(program, plan, port, "connections=1", "requests=3")
     assert (found.good, found.errors["connect"]) == (0, 3)
+    found = loaded(program, plan, port, "connections=1", "requests=3", "pause=0.2")
+    assert found.seconds > 0.35  # two pauses
 
 
 def test_an_answer_that_takes_long_has_time_while_more_of_it_comes(

@@ -65,6 +65,7 @@ __all__ = [
     "setup_of",
     "size_fit",
     "size_scalings",
+    "work_follows_size",
 ]
 
 
@@ -486,21 +487,29 @@ def _exponent(rows: Sequence[tuple[int, float]]) -> float:
 
 # Cells by number of workers
 
+_MIX = "+"
+_MATRIX = "hpl"
+"""Its operations grow as the size to the power 1.5, and its size with the workers where none is
+given."""
+_PAIRS = "netpipe"
+"""Each two workers send to each other in turn."""
+
 
 def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
     """Return how the cells scale with the number of workers, in their order.
 
     First the cells of the same size, then those whose size is in proportion to the workers, where
-    there are at least two of either. Runs on different boards or media are kept apart, and so are
-    those of emulated boards that stand for different ones. Where a number of workers was measured
-    on several setups, the latest one is taken.
+    there are at least two of either. Cells whose work follows from the number of workers are of no
+    use for it. Runs on different boards or media are kept apart, and so are those of emulated
+    boards that stand for different ones. Where a number of workers was measured on several setups,
+    the latest one is taken.
     """
-    rows = list(cells)
+    rows = [cell for cell in cells if not _follows_workers(cell)]
     same = _grouped(
         rows, lambda cell: (_without(cell, workers=0), cell.engine, _twin_of(cell.results[0]))
     )
     grown = _grouped(
-        [cell for cell in rows if cell.size_bytes],
+        [cell for cell in rows if cell.size_bytes and work_follows_size(cell)],
         lambda cell: (
             _without(cell, workers=0, size_bytes=0),
             cell.engine,
@@ -515,6 +524,17 @@ def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
         for group in _of_like_boards(every)
         if len(chosen := latest_cells(group, lambda cell: cell.workers)) > 1
     )
+
+
+def work_follows_size(cell: Cell) -> bool:
+    """Whether twice the size is twice the work, as of all but HPL, which solves a matrix."""
+    return _MATRIX not in cell.workload.split(_MIX)
+
+
+def _follows_workers(cell: Cell) -> bool:
+    """Whether its work follows from the number of workers: more of them take longer for more."""
+    jobs = cell.workload.split(_MIX)
+    return _PAIRS in jobs or (_MATRIX in jobs and not cell.size_bytes)
 
 
 def scaling_among(scalings: Iterable[NodeScaling], cells: Iterable[Cell]) -> NodeScaling | None:
@@ -613,10 +633,10 @@ def _node_point(cell: Cell, base: Cell, *, scaled: bool) -> NodePoint:
 def size_scalings(cells: Iterable[Cell]) -> tuple[SizeScaling, ...]:
     """Return how the cells scale with the size of their input, where there are two or more.
 
-    Setups are kept apart as in ``node_scalings``.
+    Only where the work is in proportion to it. Setups are kept apart as in ``node_scalings``.
     """
     groups = _grouped(
-        [cell for cell in cells if cell.size_bytes],
+        [cell for cell in cells if cell.size_bytes and work_follows_size(cell)],
         lambda cell: (_without(cell, size_bytes=0), cell.engine, _twin_of(cell.results[0])),
     )
     return tuple(

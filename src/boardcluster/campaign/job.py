@@ -185,14 +185,17 @@ class JobRun:
         name = f"prepare-{self._preparations}-{phase.name}"
         outcomes, self._outcomes = self._outcomes, {}
         # Copying takes as long as the input is large, whatever a run may take.
-        least_seconds = 0.0 if phase.yarn else DATA_SECONDS_MOST
+        computes = phase.yarn or bool(phase.mpi_hosts)
+        least_seconds = 0.0 if computes else DATA_SECONDS_MOST
         try:
             with self._aside():
                 timeout_seconds = max(self._paths.timeout_seconds, least_seconds)
                 return self._run_phase(phase, name, engine, timeout_seconds)
         except StalledError as error:
+            what = f"the {phase.name} before the run" if phase.mpi_hosts else "preparing the input"
+            had = "the time of a run" if computes else "at least a day"
             raise StalledError(
-                f"{error.message}\nThis was preparing the input, which has the time of a run; "
+                f"{error.message}\nThis was {what}, which has {had}; "
                 "allow more with `timeout` in [campaign], or --timeout",
                 hint=error.hint,
             ) from error

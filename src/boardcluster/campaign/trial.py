@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,7 +51,9 @@ from boardcluster.fetch.cache import Progress
 from boardcluster.records import (
     AttemptState,
     Dataset,
+    Engine,
     Measurement,
+    PlannedFault,
     Policy,
     Telemetry,
     Trial,
@@ -163,8 +165,9 @@ def run_trial(
     Whatever goes wrong is the end of the attempt, but for one error.
 
     On emulated boards a warm-up runs at this machine's full speed: it warms daemons and caches as
-    one at the boards' speed does, in a fraction of the time. Where heat is modelled it does not,
-    since it also has to warm the boards.
+    one at the boards' speed does, in a fraction of the time. It has no fault then, which would last
+    as long as at the boards' speed, so that the load would end before it. Where heat is modelled it
+    runs like any other, since it also has to warm the boards.
 
     Raises:
         DriverSpaceError: this machine's disk is too full to fetch or to prove what was run.
@@ -173,10 +176,12 @@ def run_trial(
         return _run_once(live, trial, bench, folder=folder, attempt=attempt, earlier=earlier)
     with live.unlimited():
         fast = replace(live, limiter=None, state=replace(live.state, dilation=1.0))
-        end = _run_once(fast, trial, bench, folder=folder, attempt=attempt, earlier=earlier)
+        faultless = replace(trial, fault=PlannedFault.NONE)
+        end = _run_once(fast, faultless, bench, folder=folder, attempt=attempt, earlier=earlier)
     if end.measurement is None:
         return end
-    remarks = (*end.measurement.remarks, _FULL_SPEED)
+    spared = () if faultless == trial else (f"this warm-up had no fault {trial.fault}",)
+    remarks = (*end.measurement.remarks, _FULL_SPEED, *spared)
     return replace(end, measurement=replace(end.measurement, remarks=remarks))
 
 
@@ -197,8 +202,9 @@ def _run_once(
     try:
         jobs += _jobs(this)
         with live.unlimited():
-            for job in jobs:
-                job.prepare()
+            with _watched(this) if trial.engine is Engine.MPI else contextlib.nullcontext():
+                for job in jobs:
+                    job.prepare()
             this.remarks.extend(await_copies(live, bench.policy, progress=bench.progress))
         _require_room(live, jobs)
         begun = True
@@ -299,17 +305,11 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
         still_seconds = STILL_SECONDS * dilation
         watched.callback(lambda: this.standstills.update(observation.standstills(still_seconds)))
 
-        def lose(what: str) -> None:
-            this.losses.append(what)
-            observation.hurry()
-            _give_up(this)
-
         remarks = prepare_conditions(live, policy, drop=False, progress=bench.progress)
         accounted = not trial.engine.is_service
         before = storage_totals(live) if accounted else {}
         observation.settle()
-        with Heartbeat(live, on_loss=lose) as beats:
-            watched.callback(lambda: this.sick.extend([beats.lost] if beats.is_storage else []))
+        with _watched(this, hurry=observation.hurry):
             duration_seconds = _run_all(this, jobs)
         after = storage_totals(live) if accounted else {}
         observed = observation.outcome(
@@ -348,6 +348,31 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun]) -> tuple[Measurement, Obse
     )
     measurement = count_failed_tasks(measurement)
     return correct_for_dilation(measurement, live.state.dilation), observed
+
+
+@contextlib.contextmanager
+def _watched(this: _Attempt, *, hurry: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Give the attempt up as soon as a node, a daemon or a disk is lost.
+
+    Around what prepares a job only where MPI does: it waits for a lost worker for ever, and Hadoop
+    does its work elsewhere.
+
+    Args:
+        this: the attempt.
+        hurry: called first when something is lost.
+    """
+
+    def lose(what: str) -> None:
+        this.losses.append(what)
+        hurry()
+        _give_up(this)
+
+    beats = Heartbeat(this.live, on_loss=lose)
+    try:
+        with beats:
+            yield
+    finally:
+        this.sick.extend([beats.lost] if beats.is_storage else [])
 
 
 def _give_up(this: _Attempt) -> None:

@@ -7,7 +7,7 @@ does not say is left open, and matches anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from boardcluster.analysis.result_sets import Condition, ResultPoint, ResultSet
 from boardcluster.catalog.consistency import doubt_of
@@ -40,10 +40,11 @@ _COLUMNS = {
     "benchmark": "workload",
     "maps": "pi.maps",
     "samples": "pi.samples",
-    "memory_percent": "hpl.memory_share",
     "operation": "operation",
 }
 """Columns and the condition that each is."""
+_MATRIX_ORDER = "matrix_order"
+_NUMBER_BYTES = 8
 _STORAGE = "storage"
 _BOARD = "board"
 _MACHINE_COLUMNS = {
@@ -93,8 +94,12 @@ def published_result_set(
         for cell in cells
         if all(_value(cell, column) == value for column, value in where.items())
     ]
+    known = read_conditions().get(table.id)
+    rows = _rows(cells, table, known) if known else {}
     points = [
-        point for cell in chosen if (point := _point(cell, table, read_conditions().get(table.id)))
+        point
+        for cell in chosen
+        if (point := _point(cell, table, known, rows.get(_row_of(cell), {})))
     ]
     if not points:
         words = ", ".join(f"{column} {value!r}" for column, value in where.items())
@@ -132,10 +137,44 @@ def _check_where(
         )
 
 
+def _row_of(cell: TableCell) -> tuple[str, ...]:
+    return tuple(cell.keys.values())
+
+
+def _rows(
+    cells: Sequence[TableCell], table: PublishedTable, known: TableConditions
+) -> dict[tuple[str, ...], dict[str, Condition]]:
+    """Return, by row, the conditions that quantities of the row itself say."""
+    found: dict[tuple[str, ...], dict[str, Condition]] = {}
+    for cell in cells:
+        name = known.of_row.get(cell.quantity)
+        if name is None:
+            continue
+        row = found.setdefault(_row_of(cell), {})
+        if name != _MATRIX_ORDER:
+            row[name] = cell.value
+            continue
+        try:
+            row["size_bytes"] = _NUMBER_BYTES * int(cell.value) ** 2
+        except ValueError as error:
+            raise SpecError(f"{table.file}: {cell.quantity}: {error}", hint=_HINT) from error
+    return found
+
+
 def _point(
-    cell: TableCell, table: PublishedTable, known: TableConditions | None
+    cell: TableCell,
+    table: PublishedTable,
+    known: TableConditions | None,
+    row: Mapping[str, Condition],
 ) -> ResultPoint | None:
-    """Return a cell as a point; None for text, and for what our runs do not have."""
+    """Return a cell as a point; None for text, and for what our runs do not have.
+
+    Args:
+        cell: the cell.
+        table: its table.
+        known: what is stated of the table.
+        row: what other cells of its row say of it.
+    """
     try:
         value = float(cell.value)
     except ValueError:
@@ -151,11 +190,9 @@ def _point(
                 conditions["workers"] = int(count[1] or count[2])
         else:
             conditions[_COLUMNS.get(column, column)] = _condition(column, text, table, known)
-        if column == "memory_percent":
-            conditions["size_bytes"] = 0  # ours where the share of memory sets the size
     quantity = f"{cell.quantity} ({cell.unit})" if cell.unit else cell.quantity
     if known is not None:
-        conditions |= _stated(known)
+        conditions |= {**_stated(known), **row}
         if cell.quantity in known.quantities:
             operation = str(conditions.pop("operation", ""))
             quantity = known.quantities[cell.quantity].format(operation=operation)

@@ -26,6 +26,7 @@ class TableConditions(StrictTable):
     workers: int = Field(default=0, ge=0, description="a number from 1")
     size_times: int = Field(default=1, ge=1, description="a number from 1")
     parameters: dict[str, str] = Field(default_factory=dict, description="a table of texts")
+    of_row: dict[str, str] = Field(default_factory=dict, description="a table of texts")
     board: str = Field(default="", description="the name of a board")
     media: dict[str, str] = Field(default_factory=dict, description="a table of texts")
     replication: int = Field(default=0, ge=0, description="a number from 1")

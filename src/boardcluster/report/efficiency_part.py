@@ -264,7 +264,9 @@ def _reasons(found: Sequence[tuple[Cell, Efficiency]]) -> list[str]:
     lines: dict[str, None] = {}
     for cell, efficiency in found:
         amounts = [efficiency.energy_joules]
-        if cell.size_bytes:
+        if efficiency.gflops_per_second.value is not None:  # its size is no input
+            amounts.append(efficiency.gflops_per_price)
+        elif cell.size_bytes:
             amounts.append(efficiency.gigabytes_per_second_per_price)
         elif efficiency.served:
             amounts.append(efficiency.price_per_request_per_second)

@@ -18,12 +18,16 @@ from boardcluster.analysis.scaling import (
 )
 from boardcluster.analysis.twins import node_words
 from boardcluster.analysis.watched import WatchStanding
-from boardcluster.records import ClusterSpec, ProbeRun
+from boardcluster.records import ClusterSpec, Engine, ProbeRun
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.source import Source
 from boardcluster.tuning.summary import TuningSummary
 
 __all__ = ["Material"]
+
+_OTHER_WORK_WITH_A_FAULT = (Engine.HTTP, Engine.GALERA)
+"""Requests of a farm fail, and the load of a database goes on until it has its server again. A file
+system holds the same blocks at the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +59,10 @@ class Material:
     def _compared(self) -> tuple[tuple[FactorEffect, ...], tuple[NodeScaling, ...]]:
         cells = self.source.cells
         effects = [  # more work takes longer: no effect, and no member of the family
-            row for row in factor_effects(cells) if row.factor not in self.evidence.work_parameters
+            row
+            for row in factor_effects(cells)
+            if row.factor not in self.evidence.work_parameters
+            and not (row.factor == "fault" and row.faster.engine in _OTHER_WORK_WITH_A_FAULT)
         ]
         return in_family(effects, node_scalings(cells), self.source.campaigns)
 

@@ -208,11 +208,9 @@ def test_baun_swap_memory_ends_scaling_at_95_percent() -> None:
 
 
 def test_baun_runs_of_the_store_give_the_same_speed_ups() -> None:
-    """The cells of a campaign go the whole way: results, cells, scaling."""
+    """The cells of a campaign go the whole way: results, cells, scaling; of one matrix."""
     runs = [
-        result(
-            1 / gflops(80, nodes), workers=nodes, workload="hpl", engine=Engine.MPI, size_bytes=0
-        )
+        result(1 / gflops(80, nodes), workers=nodes, workload="hpl", engine=Engine.MPI)
         for nodes in HPL_NODES
     ]
     (scaling,) = node_scalings(summarise(runs))

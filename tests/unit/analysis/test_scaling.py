@@ -272,6 +272,33 @@ def test_both_kinds_of_scaling_from_one_campaign() -> None:
     assert [(cell.workers, cell.size_bytes) for cell in found[2].cells] == [(1, GB), (2, 2 * GB)]
 
 
+@pytest.mark.parametrize("workload", ["hpl", "netpipe", "hpl+netpipe"])
+def test_work_that_follows_from_the_workers_has_no_speed_up(workload: str) -> None:
+    """HPL's matrix grows with the workers' memory, and NetPIPE has more pairs to measure."""
+    runs = [
+        result(seconds, workers=workers, workload=workload, engine=Engine.MPI, size_bytes=0)
+        for workers, seconds in ((2, 100.0), (4, 141.0))
+    ]
+    assert node_scalings(summarise(runs)) == ()
+
+
+def test_hpl_has_a_speed_up_for_one_matrix_and_no_proportion_of_sizes() -> None:
+    runs = [
+        result(
+            30.0 * size**1.5 / workers,
+            workers=workers,
+            workload="hpl",
+            engine=Engine.MPI,
+            size_bytes=size * GB,
+        )
+        for workers in (1, 2)
+        for size in (1, 2)
+    ]
+    found = node_scalings(summarise(runs))
+    assert [scaling.scaled for scaling in found] == [False, False]
+    assert [scaling.points[1].speed_up.value for scaling in found] == pytest.approx([2, 2])
+
+
 def test_boards_and_media_of_twins_are_kept_apart() -> None:
     runs = [
         result(
@@ -411,6 +438,14 @@ def test_cells_that_differ_in_size_scale() -> None:
     assert scaling.points[2].throughput_bytes_per_second == pytest.approx(4 * GB / 45)
     assert scaling.fit.start_seconds == pytest.approx(5)
     assert scaling.fit.throughput_bytes_per_second == pytest.approx(1e8)
+
+
+def test_the_work_of_hpl_is_not_in_proportion_to_its_size() -> None:
+    runs = [
+        result(3.0 * size**1.5, workload="hpl", engine=Engine.MPI, size_bytes=size * GB)
+        for size in (1, 2, 4)
+    ]
+    assert size_scalings(summarise(runs)) == ()
 
 
 def test_one_size_does_not_scale() -> None:

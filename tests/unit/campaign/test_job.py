@@ -13,7 +13,14 @@ from tests.unit.campaign.world import PHASES, World, app, ended
 
 from boardcluster.campaign.job import JobRun, RunPaths
 from boardcluster.campaign.trial_jobs import TrialJob
-from boardcluster.errors import HostError, NotThereError, RemoteError, RunError, StalledError
+from boardcluster.errors import (
+    HostError,
+    NotThereError,
+    RemoteError,
+    RemoteTimeoutError,
+    RunError,
+    StalledError,
+)
 from boardcluster.records import Checksum, Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
@@ -504,6 +511,22 @@ def test_preparing_has_the_whole_time_for_itself_and_copying_a_day(
     finish(shop.job(phase("validate"), timeout_seconds=60.0))
 
     assert [row["timeout"] for row in shop.world.submissions] == [seconds, 60.0]
+
+
+def test_a_search_over_mpi_has_the_time_of_a_run_and_is_named(shop: Shop) -> None:
+    def stuck() -> Completed:
+        raise RemoteTimeoutError("mpirun has not ended")
+
+    def prepare(context: Context, job_spec: JobSpec) -> None:
+        made = Phase(name="search", command=("xhpl",), yarn=False, mpi_hosts=("worker1",))
+        context.run_job(Engine.MPI, lambda _: made)
+
+    shop.workload.preparing = prepare
+    shop.world.jobs = [stuck]
+    with pytest.raises(StalledError, match="was the search before the run, which has the time of"):
+        shop.job(phase("solve"), timeout_seconds=60.0).prepare()
+
+    assert [row["timeout"] for row in shop.world.submissions] == [60.0]
 
 
 def test_the_place_of_the_output_is_cleared_before_the_input_is_prepared(shop: Shop) -> None:

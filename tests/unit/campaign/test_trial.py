@@ -44,6 +44,7 @@ from boardcluster.records import (
     Engine,
     Measurement,
     NodeLimits,
+    PlannedFault,
     Policy,
     Trial,
     Verdict,
@@ -51,7 +52,7 @@ from boardcluster.records import (
 )
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
-from boardcluster.workloads.base import InputKind, Need, Phase
+from boardcluster.workloads.base import Context, InputKind, JobSpec, Need, Phase
 
 PATIENCE_SECONDS = 20.0
 """Bound of a wait that ends at once when the program is right."""
@@ -173,6 +174,20 @@ def test_only_a_warm_up_of_emulated_boards_runs_at_full_speed(
     assert measurement.dilation == (1.0 if warm_up else 4.0)
     said = [line for line in measurement.remarks if "full speed" in line]
     assert len(said) == warm_up
+
+
+@pytest.mark.parametrize(
+    ("warm_up", "fault"), [(False, PlannedFault.KILL), (True, PlannedFault.NONE)]
+)
+def test_a_warm_up_at_full_speed_has_no_fault(
+    bed: Bed, *, warm_up: bool, fault: PlannedFault
+) -> None:
+    """A fault lasts as long as at the boards' speed: the load would end before it."""
+    during_the_job(bed, FakeLimits())
+    bed.workloads["fake"] = FakeWorkload(faults=tuple(PlannedFault))
+    measurement = bed.measured(trial_of(warm_up=warm_up, fault=PlannedFault.KILL))
+    assert bed.workload.verified[0].spec.fault is fault
+    assert ("this warm-up had no fault kill" in measurement.remarks) == warm_up
 
 
 def test_a_warm_up_also_heats_boards_whose_heat_is_modelled(
@@ -1109,6 +1124,31 @@ def test_preparing_and_proving_are_not_watched(bed: Bed, heartbeat: list[FakeHea
     bed.measured()
 
     assert seen == [False, False]
+
+
+def test_a_loss_ends_what_prepares_over_mpi(bed: Bed, heartbeat: list[FakeHeartbeat]) -> None:
+    """HPL's search would wait for the worker for ever."""
+    lost = "node worker2 unreachable from master (timed out)"
+
+    def search() -> Completed:
+        assert heartbeat[0].watching
+        heartbeat[0].report(lost)
+        return ended(143)
+
+    def prepare(context: Context, job_spec: JobSpec) -> None:
+        made = Phase(name="search", command=("xhpl",), yarn=False)
+        context.run_job(Engine.MPI, lambda _: made)
+
+    bed.workload.engines = (Engine.MPI,)
+    bed.workload.preparing = prepare
+    bed.world.jobs = [search]
+
+    end = bed.run(trial_of(engine=Engine.MPI))
+
+    assert (end.state, end.measurement, end.lost) == (AttemptState.INVALID, None, lost)
+    assert end.reason.startswith(f"node_lost: {lost}; search: exit status 143")
+    assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
+    assert not heartbeat[0].watching
 
 
 def test_a_daemon_that_ended_is_found_after_a_failure_of_any_kind(bed: Bed) -> None:

@@ -74,10 +74,15 @@ def test_what_a_table_leaves_blank_is_left_open() -> None:
     assert point.quantity == DURATION
 
 
-def test_a_share_of_memory_sets_the_size() -> None:
-    point = points("baun-2016-table-07", nodes="8", memory_percent="80", quantity="performance")[0]
-    assert point.conditions["size_bytes"] == 0
-    assert point.conditions["hpl.memory_share"] == "80"
+def test_the_order_of_the_matrix_is_the_size_of_hpl() -> None:
+    """The paper's share is of N, and ours of the memory: they are different work."""
+    where = {"nodes": "8", "memory_percent": "80"}
+    (rate,) = points("baun-2016-table-07", **where, quantity="performance")
+    assert rate.conditions["size_bytes"] == 8 * 18432**2
+    assert (rate.conditions["hpl.nb"], rate.conditions["hpl.p"]) == ("32", "2")
+    assert "hpl.memory_share" not in rate.conditions
+    (seconds,) = points("baun-2016-table-07", **where, quantity="execution_time")
+    assert seconds.quantity == "solve_seconds"
 
 
 @pytest.mark.parametrize(

@@ -271,21 +271,29 @@ def test_what_a_table_was_narrowed_by_tells_sides_apart() -> None:
     assert [(row.name, row.first, row.second) for row in found.apart] == [("workers", 1, 4)]
 
 
-def test_hpl_of_a_share_of_memory_matches_baun(tmp_path: Path) -> None:
+def test_hpl_matches_baun_at_the_papers_own_matrix(tmp_path: Path) -> None:
     fields: dict[str, Any] = {
         "workload": "hpl",
         "engine": Engine.MPI,
         "workers": 8,
-        "size_bytes": 0,
+        "size_bytes": 2717908992,  # N = 18,432, as in examples/paper-2016-hpl.toml
+        "parameters": {"hpl.nb": "32", "hpl.p": "2", "hpl.ranks_per_node": "1"},
     }
-    rate = {"figures": {"gflops_per_second": 1.5}}
-    stock(tmp_path, "a", (3000.0, 3100.0), measured=rate, **fields)
+    figures = {"gflops_per_second": 1.5, "solve_seconds": 2900.0}
+    stock(tmp_path, "a", (3000.0, 3100.0), measured={"figures": figures}, **fields)
     found = compare("a", "published:baun-2016-table-07", tmp_path)
-    pairs = {(row.quantity, row.second.mean) for row in found.matches}
-    # hpl.memory_share is 80 by default; Baun has 1.275 Gflops there with eight nodes.
-    assert {name for name, _ in pairs} == {"duration_seconds", "gflops_per_second"}
-    assert all(match.second.conditions["workers"] == 8 for match in found.matches)
-    assert all(match.second.conditions["hpl.memory_share"] == "80" for match in found.matches)
+    assert {row.quantity: row.second.mean for row in found.matches} == {
+        "solve_seconds": 3055.37,
+        "gflops_per_second": 1.367,
+    }
+
+
+def test_hpl_of_a_share_of_memory_is_not_bauns_share_of_n(tmp_path: Path) -> None:
+    rate = {"figures": {"gflops_per_second": 1.5}}
+    fields: dict[str, Any] = {"workload": "hpl", "engine": Engine.MPI, "workers": 8}
+    stock(tmp_path, "a", (3000.0,), size_bytes=0, measured=rate, **fields)
+    with pytest.raises(EmptySelectionError, match="no cell in common"):
+        compare("a", "published:baun-2016-table-07", tmp_path)
 
 
 @pytest.mark.parametrize(

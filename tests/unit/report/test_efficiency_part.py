@@ -46,6 +46,25 @@ def test_energy_of_a_service_is_that_of_what_it_serves(
     assert not any("Gflops" in note for note in part.notes)
 
 
+def test_the_price_of_hpl_with_a_size_is_of_its_gflops() -> None:
+    result = make_result(
+        10.0,
+        workload="hpl",
+        engine=Engine.MPI,
+        size_bytes=134_000_000,
+        input_bytes=0,
+        figures={"gflops_per_second": 38.0},
+    )
+    source = Source.of([result], [])
+
+    part = efficiency_part(source, source.cells, Declared(cluster=None), name="energy")
+
+    (note,) = [note for note in part.notes if note.startswith("Performance per price")]
+    assert note == (
+        "Performance per price is missing: no prices are declared in [prices] of cluster.toml."
+    )
+
+
 @pytest.mark.parametrize(
     ("joules", "uncertainty_joules", "said"),
     [

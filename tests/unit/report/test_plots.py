@@ -263,6 +263,16 @@ def test_times_by_size_are_in_gigabytes(world: World) -> None:
     assert "GB" in figure.x_label
 
 
+def test_times_of_hpl_by_size_have_no_straight_line(world: World) -> None:
+    runs = [
+        world.run(3.0 * size**1.5, engine=Engine.MPI, workload="hpl", size_bytes=size * GB)
+        for size in (1, 2, 4)
+    ]
+    [figure] = times_by_size(world.cells(runs))
+    assert isinstance(figure.body, Lines)
+    assert figure.body.series[0].fit == ()
+
+
 # Bars
 
 

@@ -19,6 +19,7 @@ from boardcluster.records import (
     Checksum,
     Engine,
     Fingerprint,
+    PlannedFault,
     Result,
     Verdict,
 )
@@ -88,6 +89,26 @@ def test_more_work_is_no_difference(make: Make, campaign: Campaign) -> None:
     assert "Nothing to compare" in _points(report_of(source, cluster=None, evidence=said))
     assert Material(source=source, cluster=None, evidence=said, probes=()).effects == ()
     assert "What differs most" in _points(report_of(source, cluster=None))
+
+
+@pytest.mark.parametrize(
+    ("workload", "engine", "effects"),
+    [
+        ("webserve", Engine.HTTP, []),
+        ("oltp", Engine.GALERA, []),
+        ("filestore", Engine.GLUSTER, ["fault"]),
+    ],
+)
+def test_a_load_with_a_fault_is_other_work(
+    workload: str, engine: Engine, effects: list[str], make: Make, campaign: Campaign
+) -> None:
+    none, kill = (
+        {"workload": workload, "fault": fault} for fault in (PlannedFault.NONE, PlannedFault.KILL)
+    )
+    runs = _runs(make, (engine, (20.0, 20.3, 20.1), none), (engine, (40.0, 41.0, 40.5), kill))
+    source = Source.of(runs, [campaign])
+    material = Material(source=source, cluster=None, evidence=Evidence(), probes=())
+    assert [row.factor for row in material.effects] == effects
 
 
 def test_the_level_that_is_the_profiles_is_said_in_words(make: Make, campaign: Campaign) -> None:

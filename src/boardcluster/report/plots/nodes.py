@@ -13,6 +13,7 @@ from boardcluster.analysis.scaling import (
     predict_size,
     scaling_among,
     size_fit,
+    work_follows_size,
 )
 from boardcluster.report import words
 from boardcluster.report.plots.bar_figures import ERROR_BARS
@@ -64,7 +65,8 @@ def times_by_nodes(
 def times_by_size(cells: Sequence[Cell]) -> tuple[Figure, ...]:
     """Mean time over the size of the input in GB (10^9 bytes), one line for each of the rest.
 
-    From three sizes on, a straight line is fitted and drawn dashed.
+    From three sizes on, a straight line is fitted and drawn dashed, where the work is in proportion
+    to the size.
 
     Args:
         cells: of any workloads; those that were measured with one size are left out.
@@ -193,7 +195,8 @@ def _amdahl(
 
 def _straight(row: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
     points = [(cell.size_bytes, cell.mean_seconds) for cell in row]
-    fit = size_fit(points) if len({size for size, _ in points}) >= _FIT_POINTS else None
+    several = len({size for size, _ in points}) >= _FIT_POINTS and work_follows_size(row[0])
+    fit = size_fit(points) if several else None
     if fit is None:
         return ()
     ends = (points[0][0], points[-1][0])

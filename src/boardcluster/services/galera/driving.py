@@ -200,7 +200,7 @@ def end_after_return(asked: dict[str, Any], first: int, missing: list[str]) -> N
 
 def main(asked: dict[str, Any]) -> int:
     """Run it; write result.json, unless it only prepares."""
-    rate = 0.0
+    exact = rate = 0.0
     if "of" in asked:
         with open(asked["of"]) as stream:
             earlier = json.load(stream)
@@ -212,6 +212,7 @@ def main(asked: dict[str, Any]) -> int:
         "LEDGER_MODE": asked["mode"],
         "LEDGER_PHASE": str(asked["phase"]),
         "LEDGER_WRITES": "yes" if asked["ledger"] else "no",
+        "LEDGER_PAUSE_MILLISECONDS": str(asked["pause_milliseconds"]),
     }
     missing: list[str] = []
     if returns := asked.get("returns"):
@@ -244,6 +245,7 @@ def main(asked: dict[str, Any]) -> int:
         **read_report(done.stdout),
         **read_ledgers(texts),
         "rate": rate,
+        "exact_rate": exact,
         "began_unix": began,
         "cpu_seconds": used.ru_utime + used.ru_stime,
     }

@@ -23,7 +23,8 @@ local WRITES = os.getenv("LEDGER_WRITES") == "yes"
 local UNDONE = {[1213] = true, [1205] = true, [1020] = true}
 local LOST = {[2002] = true, [2003] = true, [2006] = true, [2011] = true, [2013] = true,
    [2055] = true}
-local TRIES, PAUSE_MILLISECONDS = 3000, 20
+local TRIES = 3000
+local PAUSE_MILLISECONDS = tonumber(os.getenv("LEDGER_PAUSE_MILLISECONDS"))
 local TENTHS_PER_SECOND = 10
 local SHARE = tonumber(os.getenv("LEDGER_SHARE"))  -- of a client; nil: sysbench ends it
 

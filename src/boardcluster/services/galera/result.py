@@ -44,6 +44,8 @@ class OltpResult:
     """CPU time of the client."""
     rate: float
     """Transactions per second that were asked for; 0 in a closed loop."""
+    exact_rate: float
+    """What was meant, of which ``rate`` is the nearest whole number from 1."""
     errors: Mapping[int, int]
     """What ended transactions that were tried again: how often, by MariaDB's number."""
     latency: Numbers
@@ -102,6 +104,7 @@ def read_result(text: str, *, phase: str) -> OltpResult:
             seconds=float(row["seconds"]),
             cpu_seconds=float(row["cpu_seconds"]),
             rate=float(row["rate"]),
+            exact_rate=float(row.get("exact_rate", row["rate"])),  # earlier versions left it out
             errors={int(code): int(count) for code, count in row["errors"].items()},
             latency=_pairs(row["latency_microseconds"]),
             accounts={

@@ -1,7 +1,7 @@
 /* An open-loop load generator for HTTP/1.1 that compares every body with what it must be.
  *
  *   loadgen run   plan=FILE out=FILE connections=N requests=N seed=N timeout=S target=ADDRESS:PORT...
- *                 [rate=R | share=S of=RESULT seconds=S] [wait=S]
+ *                 [rate=R | share=S of=RESULT seconds=S] [wait=S] [pause=S]
  *   loadgen serve plan=FILE port=N
  *
  * A line of the plan is WEIGHT PATH FILE: how often a page is asked for, and the file that holds
@@ -15,7 +15,8 @@
  * is kept beside it, for requests that had to wait for nothing else.
  *
  * A request has failed when nothing of its answer comes for `timeout` seconds, so a large answer
- * may take longer than that over a slow link.
+ * may take longer than that over a slow link. Its connection then rests for `pause` seconds, else
+ * 0.01.
  *
  * `serve` answers from memory: what `run` makes of it is what `run` can make at most.
  */
@@ -41,7 +42,7 @@
 
 enum { PAGES_MOST = 4096, CONNECTIONS_MOST = 4096, TARGETS_MOST = 128, HEAD_MOST = 4096 };
 enum { EVENTS = 256, BUFFER = 1 << 18, BUCKETS = 64 * 48, SERIES_MOST = 1 << 16 };
-static const int64_t SECOND = 1000000000, TICK = 10000000, BUCKET = 100000000, PAUSE = 10000000;
+static const int64_t SECOND = 1000000000, TICK = 10000000, BUCKET = 100000000;
 
 typedef struct {
     uint64_t until; /* sum of the weights up to here */
@@ -73,7 +74,7 @@ static Histogram latency, lag;
 static uint64_t good, failed, sent, body_bytes, opened;
 static uint64_t by_connect, by_close, by_time, by_status, by_body;
 static uint64_t by_target[TARGETS_MOST], series[SERIES_MOST][2];
-static int64_t begun;
+static int64_t begun, rest = 10000000; /* rest: of a connection whose request has failed */
 static char first_error[256], first_wrong[256], buffer[BUFFER];
 static struct sockaddr_in targets[TARGETS_MOST];
 static int target_count, poller;
@@ -185,7 +186,7 @@ static void fail(Connection *c, uint64_t *kind, const char *words)
     failed++;
     note(now(), 1);
     shut(c);
-    c->not_before = now() + PAUSE;
+    c->not_before = now() + rest;
 }
 
 static void ask(Connection *c)
@@ -611,6 +612,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "seconds")) seconds = strtod(value, NULL);
         else if (!strcmp(argv[i], "wait")) wait = strtod(value, NULL);
         else if (!strcmp(argv[i], "timeout")) timeout = strtod(value, NULL);
+        else if (!strcmp(argv[i], "pause")) rest = (int64_t)(strtod(value, NULL) * SECOND);
         else if (!strcmp(argv[i], "port")) port = atoi(value);
         else if (!strcmp(argv[i], "target")) add_target(value);
         else die("unknown", argv[i]);

@@ -51,6 +51,9 @@ LEDGERED = ("warm-up", SATURATION, "direct", *map(load_name, SHARES))
 _BUSY_SHARE = 0.8
 """A client that takes more of the master's cores than this may be what holds the rate back."""
 
+_ROUNDED_SHARE = 0.05
+"""A rate that is off by more than this share of it is told."""
+
 _SKEW_SECONDS = 2.0
 """So much before or after its phase a fault may seem to come: clocks are compared after the run."""
 
@@ -153,9 +156,24 @@ def prove(run: DatabaseRun) -> Proof:
                 },
                 random_arrivals=True,
             ),
+            *_rounded(results),
             *_lent(run, first, last),
         ),
     )
+
+
+def _rounded(results: Mapping[str, OltpResult]) -> list[str]:
+    """Say which loads were of another share than they are called, for their rate is a whole number.
+
+    Rates are small where the dilation is large: it is a number per second of this machine.
+    """
+    loads = {share: results[load_name(share)] for share in SHARES if load_name(share) in results}
+    return [
+        f"{load_name(share)}: sysbench takes whole transactions per second, so it was asked for "
+        f"{share * result.rate / result.exact_rate:.0f} percent"
+        for share, result in loads.items()
+        if abs(result.rate - result.exact_rate) > _ROUNDED_SHARE * result.exact_rate
+    ]
 
 
 def _lent(run: DatabaseRun, before: FarmCounts, after: FarmCounts) -> list[str]:

@@ -86,6 +86,8 @@ _RETURN_SECONDS = 90.0
 _STEADY_SECONDS = 2.0
 """So long a server that was away must say that it is in step. One whose link is back says so at
 once, and then finds that the group has dropped it."""
+_PAUSE_MILLISECONDS = 20
+"""So long a client waits between two tries to connect, and after a server that refuses at once."""
 _FAULT_SHARE = 50
 """Percent of what the database does at most, at which the fault is looked at in an open loop."""
 
@@ -305,6 +307,7 @@ class _OltpPhases:
             "rows": self._asked.rows,
             "threads": self._asked.threads,
             "seed": _seed(name),
+            "pause_milliseconds": round(_PAUSE_MILLISECONDS * self._live.layout.dilation),
             **asked,
         }
         program = node_program("driving", package=_PACKAGE)

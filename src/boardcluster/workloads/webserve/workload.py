@@ -49,6 +49,8 @@ _TIMEOUT_SECONDS, _LOST_SECONDS = 30.0, 5.0
 """So long the client waits while nothing of an answer comes: without a fault a late one is latency,
 and only one that never comes fails; in a phase with a fault the second is what a user has patience
 for."""
+_PAUSE_SECONDS = 0.01
+"""So long a connection rests whose request has failed."""
 _OPEN_CONNECTIONS = 1024
 """Of an open loop: enough for many seconds in which nothing is answered."""
 _WARM_SHARE = 10
@@ -296,6 +298,7 @@ class _Phases:
         return (
             *(self._client, "run", f"plan={self._folder}/plan", f"out={_RESULT}"),
             *(f"seed={_seed(name)}", f"timeout={patience_seconds * dilation:g}"),
+            f"pause={_PAUSE_SECONDS * dilation:g}",
             *options,
             *(f"target={target}" for target in targets),
         )

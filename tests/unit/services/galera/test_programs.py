@@ -47,6 +47,7 @@ ASKED = {
     "rows": 100,
     "threads": 2,
     "seed": 7,
+    "pause_milliseconds": 50,
     "transactions": 13,
 }
 
@@ -117,6 +118,7 @@ def test_a_run_leaves_one_result_and_a_share_of_its_rate_is_asked_for(tmp_path: 
     assert "LEDGER_MODE=read_write\n" in variables
     assert "LEDGER_PHASE=1\n" in variables
     assert "LEDGER_WRITES=yes\n" in variables
+    assert "LEDGER_PAUSE_MILLISECONDS=50\n" in variables
 
     run_with(tmp_path, program, of="result.json", share=50)
     assert "--rate=55 " in (tmp_path / "said").read_text()  # half of 13 in 0.1176 s
@@ -131,7 +133,9 @@ def test_the_rate_that_is_recorded_is_the_one_that_was_asked_for(tmp_path: Path)
 
     assert done.returncode == 0, done.stderr
     assert "--rate=1 " in (tmp_path / "said").read_text()
-    assert json.loads((tmp_path / "result.json").read_text())["rate"] == 1.0
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["rate"] == 1.0
+    assert result["exact_rate"] == 1.25
 
 
 def test_what_sysbench_died_of_is_said(tmp_path: Path) -> None:

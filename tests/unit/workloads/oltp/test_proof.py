@@ -204,6 +204,16 @@ def test_a_load_that_fell_behind_is_told() -> None:
     assert prove(with_result(load_name(50), faulted(), rate=150.0)).remarks == ()
 
 
+@pytest.mark.parametrize("exact", [9.0, 11.0])
+def test_a_rate_that_a_whole_number_is_far_from_is_told(exact: float) -> None:
+    (remark,) = prove(with_result(load_name(25), rate=10.0, exact_rate=exact)).remarks
+    assert remark == (
+        "load 25 percent: sysbench takes whole transactions per second, so it was asked for "
+        f"{250 / exact:.0f} percent"
+    )
+    assert prove(with_result(load_name(25), rate=10.0, exact_rate=10.4)).remarks == ()
+
+
 def test_an_answer_that_was_lost_may_have_been_either() -> None:
     def commit(found: dict[str, Any]) -> None:
         for row in found.values():

@@ -124,6 +124,7 @@ def test_a_fault_is_in_two_phases_and_follows_the_nodes(
         # What the fault itself sees of its end is written down before the load ends.
         assert returns["steady_seconds"] > fault["steady_seconds"] == 5.0
     assert not asked(phases["warm-up"]).get("returns")
+    assert asked(phases["saturation"])["pause_milliseconds"] == 50
     assert "a-1" in fault["record"]  # no record of an earlier run is taken for this one's
 
 

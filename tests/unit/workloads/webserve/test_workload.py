@@ -116,7 +116,7 @@ def test_nodes_that_are_slower_get_so_much_more_time(
 ) -> None:
     load = options(make_phases(case(seconds="7"), dilation=3.0)["load 25 percent"])
 
-    assert (load["seconds"], load["timeout"]) == ("21", "90")
+    assert (load["seconds"], load["timeout"], load["pause"]) == ("21", "90", "0.03")
     phases = make_phases(case(PlannedFault.KILL), dilation=3.0)
     waits = {name: options(phase)["timeout"] for name, phase in phases.items() if phase.results}
     # What a user has patience for, while a server is away; else a late answer is only late.
