@@ -41,7 +41,7 @@ _OUTCOMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _PublishedRow:
     """One of our cells beside a published number."""
 
     cell: Cell
@@ -69,7 +69,7 @@ def published_part(source: Source) -> Part | None:
     cells = [cell for cell in source.cells if machine_of(cell.fingerprints[0])]
     found = list(_matches(cells)) if cells else []
     more = len(found) - _MOST
-    getters: Getters[_Row] = (
+    getters: Getters[_PublishedRow] = (
         Getter("Workload", lambda row: words.workload_name(row.cell.workload)),
         Getter("Engine", lambda row: words.engine_name(row.cell.engine), Display.ENGINE),
         Getter("Configuration", lambda row: configuration(row.cell, cells)),
@@ -112,14 +112,14 @@ def _ratio(match: Match) -> str:
     return words.NONE if match.ratio is None else f"{match.ratio.value:.2f}"
 
 
-def _our_copies(row: _Row) -> str:
+def _our_copies(row: _PublishedRow) -> str:
     """Ours in words; a dash where the paper does not say its own."""
     if not row.copies:
         return words.NONE
     return str(row.cell.trial.replication or f"as profile {row.cell.profile}")
 
 
-def _doubts(found: Sequence[_Row]) -> tuple[str, ...]:
+def _doubts(found: Sequence[_PublishedRow]) -> tuple[str, ...]:
     """What is doubtful of the papers' tables whose numbers are shown, one line each."""
     index = read_index()
     shown = {row.match.second.source.partition(": ")[0] for row in found}
@@ -131,7 +131,7 @@ def _doubts(found: Sequence[_Row]) -> tuple[str, ...]:
     )
 
 
-def _matches(cells: Sequence[Cell]) -> Iterator[_Row]:
+def _matches(cells: Sequence[Cell]) -> Iterator[_PublishedRow]:
     own = own_result_set("ours", "our results", cells, machine_of=machine_of)
     try:
         index = read_index()
@@ -148,7 +148,7 @@ def _matches(cells: Sequence[Cell]) -> Iterator[_Row]:
         for match in compare_result_sets(own, side).matches:
             cell = match.first.cell
             if cell is not None and _is_like(match) and _has_copies(cell, copies):
-                yield _Row(cell=cell, match=match, copies=copies)
+                yield _PublishedRow(cell=cell, match=match, copies=copies)
 
 
 def _is_like(match: Match) -> bool:
