@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builders import make_energy
+from tests.builders import make_energy, make_power
 from tests.unit.analysis.telemetry import DURATION_SECONDS, node
 
 from boardcluster.analysis.cells import Cell, summarise
@@ -462,6 +462,17 @@ def test_energy_says_how_it_was_found(world: World) -> None:
     inexact = {"energy": replace(exact["energy"], uncertainty_joules=5.0)}
     [figure, _] = energy(world.cells([world.run(10, size_bytes=GB, measured=inexact)] * 2))
     assert "widened by what the meters may be wrong by" in figure.caption
+
+
+def test_energy_that_was_metered_in_part_is_not_called_wholly_modelled(world: World) -> None:
+    whole = joules(200, EnergyMethod.MODELLED)["energy"]
+    model = make_power(40, meter="model of pi4", kind="model", method=EnergyMethod.MODELLED)
+    silent = make_power(None, nodes=("pi4",))
+    for powers, is_said in (((make_power(160), model), True), ((model, silent), False)):
+        measured = {"energy": replace(whole, powers=powers)}
+        figure = energy(world.cells([world.run(10, size_bytes=GB, measured=measured)]))[0]
+        assert ("part of it was modelled" in figure.caption) is is_said
+        assert ("no meter measured it" in figure.caption) is not is_said
 
 
 def test_without_energy_there_is_no_figure_of_it(world: World) -> None:

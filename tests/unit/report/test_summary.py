@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_energy, make_power
 from tests.unit.analysis.advising import diagnosis, facts, use
 from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
@@ -17,6 +18,7 @@ from boardcluster.records import (
     AttemptState,
     Campaign,
     Checksum,
+    EnergyMethod,
     Engine,
     Fingerprint,
     Result,
@@ -378,6 +380,23 @@ def test_only_times_of_yarn_include_its_start_up(
     report = build_report(runs, [campaign], cluster=None)
     assert said in block(report, "methods")
     assert said in part(report, "method").text[0]
+
+
+def test_methods_name_the_meters_of_energy_that_was_modelled_in_part(
+    make: Make, campaign: Campaign
+) -> None:
+    model = make_power(40, meter="model of pi4", kind="model", method=EnergyMethod.MODELLED)
+    how = "modelled from each node's idle and stress power and its CPU utilisation"
+    for powers, said in (
+        (
+            (make_power(160), model),
+            f"Energy was metered in part by plug (shelly) and otherwise {how}.",
+        ),
+        ((model,), f"Energy was {how}."),
+    ):
+        energy = make_energy(200, method=EnergyMethod.MODELLED, level=0, powers=powers)
+        runs = [make(place, SPARK, 20.0 + place, measured={"energy": energy}) for place in (0, 1)]
+        assert said in block(build_report(runs, [campaign], cluster=None), "methods")
 
 
 def test_methods_say_the_dilation(make: Make, campaign: Campaign, fingerprint: Fingerprint) -> None:
