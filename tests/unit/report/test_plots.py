@@ -253,6 +253,19 @@ def test_speed_up_says_what_it_is_against(world: World) -> None:
     assert "Hollow: 1 ratio is of one run: no interval." in found.caption
 
 
+def test_lines_of_work_that_grows_say_how_much_each_worker_has(world: World) -> None:
+    made = [
+        world.run(20 * size, workers=workers, size_bytes=size * workers * GB)
+        for size in (1, 3)
+        for workers in (1, 2, 4)
+    ]
+    figure = next(row for row in speed_up(node_scalings(world.cells(made))) if "grown" in row.name)
+    assert isinstance(figure.body, Lines)
+    labels = [row.label for row in figure.body.series]
+    assert labels == ["Spark, 1 GB per worker", "Spark, 3 GB per worker"]
+    assert len({row.style for row in figure.body.series}) == 2
+
+
 def test_times_by_size_are_in_gigabytes(world: World) -> None:
     [figure] = times_by_size(
         world.cells([world.run(5 + 10 * size, size_bytes=size * GB) for size in (1, 2, 4)])
