@@ -127,7 +127,8 @@ class Cost:
     single_versions: tuple[str, ...]
     """What it said of its version."""
     single_node: str
-    """The node that it ran on, the fastest of its kind; empty if none was measured."""
+    """The node that it ran on, the fastest of those that were measured nearest to this size; empty
+    if none was measured."""
     single_run: str
     """Id of the probe's run; empty likewise."""
     threads: int
@@ -185,8 +186,8 @@ def cost(
     are those of the boards then: both were divided by the dilation when they were stored. It counts
     if its run was judged and nothing disturbed it too much (``records.in_cell``); runs of before
     probes were judged, and with ``tainted`` those that were disturbed, count only where there is no
-    other, and a remark says so. Of each node the latest run counts, of several nodes the fastest:
-    a cluster is to beat the best that it has.
+    other, and a remark says so. Of each node the latest run counts, of several nodes the fastest
+    of those that were measured nearest to the size: a cluster is to beat the best that it has.
 
     Where the size was not measured, the nearest one is scaled in proportion to it. That flatters
     the program where its input no longer fits into memory; ``basis`` says so.
@@ -279,9 +280,21 @@ def _singles(
                 latest[run.node, single.threads] = single
     best: dict[int, _Single] = {}
     for single in latest.values():
-        if single.threads not in best or single.seconds < best[single.threads].seconds:
+        known = best.get(single.threads)
+        if known is None or _is_better(single, known, wanted_bytes):
             best[single.threads] = single
     return [best[threads] for threads in sorted(best)] or [None]
+
+
+def _is_better(one: _Single, other: _Single, wanted_bytes: int) -> bool:
+    """Whether one node's time counts before another's: the nearer in size, then the faster.
+
+    A time that was measured is not given up for one that is scaled from another size.
+    """
+    far, other_far = (_distance(row.size_bytes, wanted_bytes) for row in (one, other))
+    if _distance(one.size_bytes, other.size_bytes) == 0:
+        far = other_far
+    return (far, one.seconds) < (other_far, other.seconds)
 
 
 def _distance(size_bytes: int, other_bytes: int) -> float:

@@ -26,6 +26,7 @@ from boardcluster.records import (
     EnergyMethod,
     Fingerprint,
     Measurement,
+    Power,
     ProbeRun,
     Result,
     in_cell,
@@ -46,6 +47,7 @@ __all__ = [
     "hpl_peak_gflops",
     "joules_per_1000_requests",
     "joules_per_gigabyte",
+    "metered_parts",
     "mflops_per_watt",
     "performance_per_price",
     "performance_per_watt",
@@ -497,6 +499,15 @@ def _amount(results: Sequence[Result], formula: Callable[..., float], *given: _G
         interval=known.interval,
         count=known.runs,
         reason=some if len(values) < len(rows) else "",
+    )
+
+
+def metered_parts(energy: Energy) -> tuple[Power, ...]:
+    """What meters recorded of an energy, which is called modelled if any part of it is."""
+    return tuple(
+        power
+        for power in energy.powers
+        if power.method is EnergyMethod.METERED and power.energy_joules is not None
     )
 
 

@@ -193,6 +193,8 @@ def _point(
     quantity = f"{cell.quantity} ({cell.unit})" if cell.unit else cell.quantity
     if known is not None:
         conditions |= {**_stated(known), **row}
+        if known.board:
+            machine.setdefault(_BOARD, _kind(_BOARD, known.board))
         if cell.quantity in known.quantities:
             operation = str(conditions.pop("operation", ""))
             quantity = known.quantities[cell.quantity].format(operation=operation)

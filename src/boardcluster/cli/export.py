@@ -103,12 +103,13 @@ def command(
     folder = at.folder(only_read=True)
     require_home(folder)
     from boardcluster.queries.tables import StoredTables  # noqa: PLC0415  slow to load
+    from boardcluster.workloads import changes_work  # noqa: PLC0415  slow to load
 
     reporter = Reporter()
     with Store.open(folder, read_only=True) as store, reporter.following():
         exported = StoredTables(store, campaign, tainted=tainted, follow=reporter.progress)
         if to is _To.LATEX:
-            _write_tables(exported.latex(), path, force=force)
+            _write_tables(exported.latex(changes_work=changes_work), path, force=force)
         elif to is _To.TOP500:
             _write_lines(exported.top500(), path, force=force)
         else:

@@ -14,7 +14,14 @@ from boardcluster.queries.samples import RunRequest, digest_runs
 from boardcluster.queries.watches import watch_standings
 from boardcluster.records import ClusterSpec, PowerSamples, ProbeRun, Result
 from boardcluster.report import Written, write_source
-from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
+from boardcluster.report.evidence import (
+    Evidence,
+    Gatherer,
+    Key,
+    key_of,
+    representatives,
+    work_parameters_of,
+)
 from boardcluster.report.run_page import write_run_page
 from boardcluster.report.source import Source
 from boardcluster.store import Store
@@ -89,9 +96,7 @@ def write_home_report(
             evidence,
             expected=_expected(source, cluster, probes),
             unusable_watches=tuple(unusable) if campaign is None else (),
-            work_parameters=frozenset(
-                filter(changes_work, {key for row in results for key in row.trial.parameters})
-            ),
+            work_parameters=work_parameters_of(results, changes_work),
         ),
         probes=probes,
         tunings=[summarise_tuning(row) for row in tunings],

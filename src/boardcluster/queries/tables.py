@@ -9,6 +9,7 @@ from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.names import TableName
 from boardcluster.queries.searches import without_searches
 from boardcluster.records import Campaign, Result, Telemetry
+from boardcluster.report.evidence import Evidence, work_parameters_of
 from boardcluster.report.export.cells import cell_frame
 from boardcluster.report.export.frames import Frame
 from boardcluster.report.export.runs import power_frame, run_frame
@@ -141,8 +142,11 @@ class StoredTables:
             )
         return lines
 
-    def latex(self) -> Mapping[str, ReportTable]:
+    def latex(self, *, changes_work: Callable[[str], bool]) -> Mapping[str, ReportTable]:
         """Return the tables that belong into a paper, by name.
+
+        Args:
+            changes_work: whether another value of ``workload.parameter`` is other work.
 
         Raises:
             EmptySelectionError: there are none.
@@ -151,5 +155,6 @@ class StoredTables:
         campaigns = self._campaigns()
         chosen = [row for row in campaigns.values() if self._campaign in {None, row.id}]
         source = Source.of(results, chosen, tainted=self._tainted)
-        report = report_of(source, cluster=None, probes=self._store.probe_runs())
+        evidence = Evidence(work_parameters=work_parameters_of(results, changes_work))
+        report = report_of(source, cluster=None, evidence=evidence, probes=self._store.probe_runs())
         return named_tables(report)

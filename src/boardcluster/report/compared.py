@@ -60,8 +60,9 @@ _METHOD = (
     "runs rule out one of 5 % or more."
 )
 _PUBLISHED = (
-    "Published numbers have no interval, so their ratios have none either. Such a row says whether"
-    " the published number lies in the 95 % interval of our mean."
+    "Published numbers have no interval, so their ratios have none either; our runs count there by"
+    " their arithmetic mean. Such a row says whether the published number lies in the 95 % interval"
+    " of our mean."
 )
 _CONDITION_WORDS = ("engine", "size_bytes")
 """Factors whose values have words of the report's own."""
@@ -527,7 +528,11 @@ COMPARISON = (
     *map(_condition, _MEANINGS),
     *prefixed("a_", "first", _POINT),
     *prefixed("b_", "second", _POINT),
-    number("ratio", "geometric mean of A over that of B, adjusted", "ratio.value"),
+    number(
+        "ratio",
+        "geometric mean of A over that of B, adjusted; beside a published number, arithmetic mean",
+        "ratio.value",
+    ),
     number("ratio_unadjusted", "the same without adjustment", "ratio.unadjusted"),
     number("ratio_low", "95 % interval of the ratio, of this row alone", "ratio.interval.low"),
     number("ratio_high", "95 % interval of the ratio, of this row alone", "ratio.interval.high"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +24,7 @@ __all__ = [
     "condense",
     "key_of",
     "representatives",
+    "work_parameters_of",
 ]
 
 _STAND_INS = 5
@@ -55,6 +56,18 @@ class Evidence:
     """Why records of watches cannot be used, each with its file."""
     work_parameters: Collection[str] = ()
     """Parameters, as ``workload.parameter``, of which another value is other work."""
+
+
+def work_parameters_of(
+    results: Iterable[Result], changes_work: Callable[[str], bool]
+) -> frozenset[str]:
+    """Return the parameters of runs of which another value is other work, see ``Evidence``.
+
+    Args:
+        results: the runs.
+        changes_work: whether another value of ``workload.parameter`` is other work.
+    """
+    return frozenset(filter(changes_work, {key for row in results for key in row.trial.parameters}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

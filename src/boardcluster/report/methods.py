@@ -5,8 +5,9 @@ Every word of it is from the records; what they do not say is not in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from boardcluster.analysis.efficiency import metered_parts
 from boardcluster.analysis.inference import (
     ASSUMED_START_DEVIATION,
     ComparisonMethod,
@@ -14,7 +15,15 @@ from boardcluster.analysis.inference import (
 )
 from boardcluster.analysis.statistics import CONFIDENCE
 from boardcluster.factors import FACTORS, Acts, hashable
-from boardcluster.records import CampaignKind, Energy, EnergyMethod, Fingerprint, Result, Verdict
+from boardcluster.records import (
+    CampaignKind,
+    Energy,
+    EnergyMethod,
+    Fingerprint,
+    Power,
+    Result,
+    Verdict,
+)
 from boardcluster.report import words
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
@@ -256,8 +265,23 @@ def _energy_words(sums: Sequence[Energy]) -> Iterator[str]:
     for method in EnergyMethod:
         rows = [row for row in sums if row.method is method]
         if rows and method is EnergyMethod.MODELLED:
-            yield "modelled from each node's idle and stress power and its CPU utilisation"
+            yield from _modelled_words(rows)
         elif rows:
-            meters = listed(f"{power.meter} ({power.kind})" for row in rows for power in row.powers)
+            meters = _meters(power for row in rows for power in row.powers)
             levels = listed(str(row.level) for row in rows)
             yield f"metered by {meters} at EE HPC WG level {levels}"
+
+
+def _modelled_words(rows: Sequence[Energy]) -> Iterator[str]:
+    """How energies were come by of which at least a part was modelled."""
+    how = "modelled from each node's idle and stress power and its CPU utilisation"
+    parts = [metered_parts(row) for row in rows]
+    if not all(parts):
+        yield how
+    if any(parts):
+        meters = _meters(power for found in parts for power in found)
+        yield f"metered in part by {meters} and otherwise {how}"
+
+
+def _meters(powers: Iterable[Power]) -> str:
+    return listed(f"{power.meter} ({power.kind})" for power in powers)

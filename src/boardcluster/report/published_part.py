@@ -1,8 +1,9 @@
-"""Our times and those of papers, where board or medium, conditions and work are the same."""
+"""Our times and those of papers, where board and medium, conditions and work are the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.result_sets import (
@@ -14,6 +15,7 @@ from boardcluster.analysis.result_sets import (
 )
 from boardcluster.catalog.conditions import machine_of, published_result_set
 from boardcluster.catalog.published import read_index
+from boardcluster.catalog.stated import read_conditions
 from boardcluster.errors import BoardclusterError
 from boardcluster.report import words
 from boardcluster.report.material import Material
@@ -26,7 +28,9 @@ __all__ = ["published_part", "published_section"]
 _MOST = 60
 _CONDITIONS = (
     "Workload, engine, size, number of workers and every setting that a paper's table states are"
-    " the same as ours, and so is the board or the medium that it names. Software versions may"
+    " the same as ours, and so are the board and the kind of medium, as far as the paper names"
+    " them. Copies of a block are the same where the paper and our run both state them; where ours"
+    " are the profile's, compare them with the paper's. Software versions and engine settings may"
     " differ. Papers print one number without an interval, so none is given for it."
 )
 _OUTCOMES = {
@@ -34,6 +38,18 @@ _OUTCOMES = {
     MatchOutcome.OUTSIDE: "outside our interval",
     MatchOutcome.NO_INTERVAL: "not judged: our one run has no interval",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PublishedRow:
+    """One of our cells beside a published number."""
+
+    cell: Cell
+    """Ours."""
+    match: Match
+    """The ratio of both."""
+    copies: int
+    """Copies of a block that the paper's table is of; 0 where it does not say it."""
 
 
 def published_section(material: Material) -> Iterator[Part]:
@@ -46,25 +62,32 @@ def published_section(material: Material) -> Iterator[Part]:
 def published_part(source: Source) -> Part | None:
     """Times of papers for the same work under the same conditions; None where there are none.
 
-    A published number is shown with ours only where the board or the medium that its table names is
-    ours, or what emulated boards stand for, and where we know every other condition that it states.
+    A published number is shown with ours only where the board and the medium that its table is of
+    are ours, or what emulated boards stand for, where our run does not ask for another number of
+    copies of a block, and where we know every other condition that the table states.
     """
     cells = [cell for cell in source.cells if machine_of(cell.fingerprints[0])]
     found = list(_matches(cells)) if cells else []
     more = len(found) - _MOST
-    getters: Getters[tuple[Cell, Match]] = (
-        Getter("Workload", lambda row: words.workload_name(row[0].workload)),
-        Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
-        Getter("Configuration", lambda row: configuration(row[0], cells)),
-        Getter("Our mean (s)", lambda row: words.seconds(row[0].mean_seconds), Display.NUMBER),
+    getters: Getters[_PublishedRow] = (
+        Getter("Workload", lambda row: words.workload_name(row.cell.workload)),
+        Getter("Engine", lambda row: words.engine_name(row.cell.engine), Display.ENGINE),
+        Getter("Configuration", lambda row: configuration(row.cell, cells)),
+        Getter("Our mean (s)", lambda row: words.seconds(row.cell.mean_seconds), Display.NUMBER),
         Getter(
-            "95 % interval (s)", lambda row: words.interval(row[0].interval_seconds), Display.NUMBER
+            "95 % interval (s)",
+            lambda row: words.interval(row.cell.interval_seconds),
+            Display.NUMBER,
         ),
-        Getter("Published (s)", lambda row: words.number(row[1].second.mean), Display.NUMBER),
-        Getter("Ours / published", lambda row: _ratio(row[1]), Display.NUMBER),
-        Getter("The published number is", lambda row: _OUTCOMES.get(row[1].outcome, "")),
-        Getter("Source", lambda row: row[1].second.source),
-        Getter("Doubtful, as", lambda row: row[1].second.doubt),
+        Getter("Published (s)", lambda row: words.number(row.match.second.mean), Display.NUMBER),
+        Getter("Ours / published", lambda row: _ratio(row.match), Display.NUMBER),
+        Getter(
+            "Paper's copies of a block", lambda row: str(row.copies or words.NONE), Display.NUMBER
+        ),
+        Getter("Our copies", _our_copies),
+        Getter("The published number is", lambda row: _OUTCOMES.get(row.match.outcome, "")),
+        Getter("Source", lambda row: row.match.second.source),
+        Getter("Doubtful, as", lambda row: row.match.second.doubt),
     )
     table = tabulate(
         found[:_MOST],
@@ -89,10 +112,17 @@ def _ratio(match: Match) -> str:
     return words.NONE if match.ratio is None else f"{match.ratio.value:.2f}"
 
 
-def _doubts(found: Sequence[tuple[Cell, Match]]) -> tuple[str, ...]:
+def _our_copies(row: _PublishedRow) -> str:
+    """Ours in words; a dash where the paper does not say its own."""
+    if not row.copies:
+        return words.NONE
+    return str(row.cell.trial.replication or f"as profile {row.cell.profile}")
+
+
+def _doubts(found: Sequence[_PublishedRow]) -> tuple[str, ...]:
     """What is doubtful of the papers' tables whose numbers are shown, one line each."""
     index = read_index()
-    shown = {row.second.source.partition(": ")[0] for _, row in found}
+    shown = {row.match.second.source.partition(": ")[0] for row in found}
     return tuple(
         f"Doubtful in {table.paper}, {table.table}: {doubt}."
         for table in index.tables.values()
@@ -101,7 +131,7 @@ def _doubts(found: Sequence[tuple[Cell, Match]]) -> tuple[str, ...]:
     )
 
 
-def _matches(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Match]]:
+def _matches(cells: Sequence[Cell]) -> Iterator[_PublishedRow]:
     own = own_result_set("ours", "our results", cells, machine_of=machine_of)
     try:
         index = read_index()
@@ -113,13 +143,16 @@ def _matches(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Match]]:
             side = published_result_set(name, {}, index=index, asked=f"published:{name}")
         except BoardclusterError:  # nothing of this table can be compared
             continue
+        known = read_conditions().get(name)
+        copies = known.replication if known else 0
         for match in compare_result_sets(own, side).matches:
-            if match.first.cell is not None and _is_like(match):
-                yield match.first.cell, match
+            cell = match.first.cell
+            if cell is not None and _is_like(match) and _has_copies(cell, copies):
+                yield _PublishedRow(cell=cell, match=match, copies=copies)
 
 
 def _is_like(match: Match) -> bool:
-    """Whether the paper names a board or a medium, and states nothing that is not so of ours."""
+    """Whether board or medium of the paper are known, and it states nothing that ours is not."""
     ours, theirs = match.first, match.second
     return (
         match.quantity == DURATION
@@ -127,3 +160,12 @@ def _is_like(match: Match) -> bool:
         and all(ours.machine.get(name) == value for name, value in theirs.machine.items())
         and set(theirs.conditions) <= set(ours.conditions)
     )
+
+
+def _has_copies(cell: Cell, copies: int) -> bool:
+    """Whether our run keeps as many copies of a block, or as many as its profile says.
+
+    There are never more than there are workers.
+    """
+    ours, workers = cell.trial.replication, cell.workers
+    return not ours or not copies or min(ours, workers) == min(copies, workers)

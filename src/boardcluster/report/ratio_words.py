@@ -12,7 +12,9 @@ from boardcluster.analysis.inference import (
     EffectVerdict,
     MeasuredRatio,
 )
+from boardcluster.analysis.scaling import NodeScaling
 from boardcluster.report import words
+from boardcluster.units import format_bytes
 
 __all__ = [
     "basis",
@@ -23,6 +25,7 @@ __all__ = [
     "outcome",
     "setup_words",
     "span",
+    "work_size",
 ]
 
 _MOST = "over a thousand more"
@@ -123,6 +126,16 @@ def setup_words(differences: Sequence[str]) -> str:
     more = f" and {len(named) - _DIFFERENCES} more" if len(named) > _DIFFERENCES else ""
     listed = ", ".join(named[:_DIFFERENCES])
     return f" The runs are from different setups ({listed}{more}); see below."
+
+
+def work_size(scaling: NodeScaling) -> str:
+    """The size of the same work, or of growing work that of each worker; empty without an input."""
+    size_bytes = scaling.points[0].size_bytes
+    if not size_bytes:
+        return ""
+    if scaling.scaled:
+        return f"{format_bytes(size_bytes / scaling.base_workers)} per worker"
+    return format_bytes(size_bytes)
 
 
 def drift_words(found: CampaignDrift) -> str:

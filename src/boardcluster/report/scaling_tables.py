@@ -17,7 +17,7 @@ from boardcluster.analysis.scaling import (
 )
 from boardcluster.factors import FACTORS_BY_NAME, setting_value
 from boardcluster.report import words
-from boardcluster.report.ratio_words import family_words, outcome
+from boardcluster.report.ratio_words import family_words, outcome, work_size
 from boardcluster.report.ratio_words import interval as interval_words
 from boardcluster.report.source import Source, configuration
 from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
@@ -33,7 +33,7 @@ def workers_table(source: Source, scalings: Sequence[NodeScaling]) -> ReportTabl
     cells = [cell for row in scalings for cell in row.cells]
     getters: Getters[tuple[NodeScaling, NodePoint]] = (
         Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
-        Getter("Configuration", lambda row: _common(row[0], cells)),
+        Getter("Configuration", lambda row: _common(row[0], scalings)),
         Getter("Workers", lambda row: str(row[1].workers), Display.NUMBER),
         Getter("Input", lambda row: words.size(row[1].size_bytes), Display.NUMBER),
         Getter("Runs", lambda row: str(row[1].count), Display.NUMBER),
@@ -59,12 +59,14 @@ def _name(cells: Sequence[Cell]) -> str:
     return words.workload_name(cells[0].workload) if cells else ""
 
 
-def _common(scaling: NodeScaling, cells: Sequence[Cell]) -> str:
+def _common(scaling: NodeScaling, scalings: Sequence[NodeScaling]) -> str:
     """What the cells of a scaling have in common, and others have not."""
     kind = "work that grows with the workers" if scaling.scaled else "the same work"
     one = scaling.cells[0]
-    profile = one.profile if len({cell.profile for cell in cells}) > 1 else ""
-    parts = (kind, f"profile {profile}" if profile else "", one.label)
+    several = len({cell.profile for row in scalings for cell in row.cells}) > 1
+    sizes = {work_size(row) for row in scalings if row.scaled == scaling.scaled}
+    size = work_size(scaling) if len(sizes) > 1 else ""
+    parts = (kind, size, f"profile {one.profile}" if several else "", one.label)
     return ", ".join(part for part in parts if part)
 
 
@@ -83,8 +85,7 @@ def ratio_interval(ratio: MeasuredRatio) -> str:
 def _workers_note(scaling: NodeScaling, scalings: Sequence[NodeScaling]) -> str:
     name = ""
     if len(scalings) > 1:
-        cells = [cell for row in scalings for cell in row.cells]
-        name = f"{words.engine_name(scaling.engine)}, {_common(scaling, cells)}: "
+        name = f"{words.engine_name(scaling.engine)}, {_common(scaling, scalings)}: "
     base = scaling.base_workers
     parts = [f"{name}speed-up is relative to {words.count(base, 'worker')}"]
     if base > 1:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from boardcluster.analysis.advice import Advice
 from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.fingerprints import OF_NODES
 from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio
-from boardcluster.analysis.scaling import FactorEffect, NodeScaling
-from boardcluster.factors import FACTORS_BY_NAME, setting_value
+from boardcluster.analysis.scaling import FactorEffect, NodeScaling, setup_of
+from boardcluster.factors import FACTORS, FACTORS_BY_NAME, setting_value
 from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.bounds import CellBound, bound_of, bound_words, gain_words
@@ -35,6 +36,8 @@ __all__ = [
     "differences_of",
     "summary_section",
 ]
+
+_SAID_ELSEWHERE = ("workload", "engine", "size_bytes", "workers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,32 @@ def _among(row: FactorEffect, *, several: bool) -> str:
     return " ".join(part for part in (engine, workers) if part)
 
 
+def _conditions(one: Cell, other: Cell, cells: Sequence[Cell]) -> str:
+    """What two cells have in common of all that varies among the cells of their workload.
+
+    Engine, size and workers are said elsewhere. Without the rest the difference would seem to hold
+    for every profile and medium, say.
+    """
+    alike = [_said_of(cell) for cell in cells if cell.workload == one.workload]
+    common = [row for row in _said_of(one) if row in _said_of(other)]
+    return ", ".join(row[1] for row in common if any(row not in said for said in alike))
+
+
+def _said_of(cell: Cell) -> list[tuple[str, str]]:
+    """Each condition of a cell but engine, size and workers: its name, and its words."""
+    found: list[tuple[str, str]] = []
+    for row in FACTORS:
+        level = row.level(cell.trial)
+        if row.kind is dict:
+            found += [(f"{row.name} {key}", row.words({key: level[key]})) for key in sorted(level)]
+        elif row.name not in _SAID_ELSEWHERE:
+            found.append((row.name, row.words(level)))
+    found.append(("security", f"security {cell.configuration.security}"))
+    if setup := setup_of(cell.results[0]):
+        found.append(("boards and media", f"on {setup}"))
+    return found + [row for row in cell.setup if row[0] not in OF_NODES]
+
+
 def _value(factor: str, value: str, cell: Cell) -> str:
     """A value of a factor within a sentence."""
     if factor == "engine":
@@ -179,6 +208,8 @@ def _difference(source: Source, differences: Sequence[Difference]) -> KeyPoint |
         found.among,
     )
     subject = " ".join(part for part in parts if part)
+    if conditions := _conditions(found.faster, found.slower, source.cells):
+        subject += f", {conditions}"
     ratio = found.ratio
     counts = f"{words.count(found.faster.count, 'run')} {faster},"
     counts = f"{counts} {words.count(found.slower.count, 'run')} {slower}"

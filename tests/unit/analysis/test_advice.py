@@ -655,6 +655,33 @@ def test_a_slow_medium() -> None:
     assert "pciex1_gen=3" in only(advised(old, rule="medium", diagnosed=bound)).setting
 
 
+def test_runs_on_another_medium_are_not_pooled() -> None:
+    """Else the typical run would be one on an SSD, of which there is nothing to say."""
+    cards = [run(seconds=100.0, number=number) for number in (1, 2)]
+    lines = tuple(line.replace("sd SD128", "nvme P31") for line in BOARDS.hardware)
+    ssds = [
+        run(seconds=50.0, number=number, setup=replace(BOARDS, hardware=lines))
+        for number in (3, 4, 5)
+    ]
+    bounds = {True: diagnosis(Bound.STORAGE, 0.8, twice=1.6), False: diagnosis(Bound.CPU)}
+    case = AdviceEvidence(
+        results=(*cards, *ssds),
+        diagnoses={(row.trial.id, 1): bounds[row in cards] for row in (*cards, *ssds)},
+    )
+    row = only(tuple(row for row in advise(case) if row.rule == "medium"))
+    assert row.runs == tuple(f"{each.trial.id}/1" for each in cards)
+    assert "2 runs, on Raspberry Pi 5 Model B, 4 x Cortex-A76 at 2.40 GHz, 8 GiB, sd" in row.seen
+
+
+def test_runs_of_another_kernel_on_the_same_boards_are_pooled() -> None:
+    lines = tuple(line.replace("6.12.25", "6.12.34") for line in BOARDS.hardware)
+    new = run(number=2, setup=replace(BOARDS, hardware=lines, kernel="6.12.34"))
+    bound = diagnosis(Bound.STORAGE, 0.8, twice=1.6)
+    row = only(advised(run(), new, rule="medium", diagnosed=bound))
+    assert len(row.runs) == 2
+    assert "2 runs)" in row.seen
+
+
 def test_an_ssd_that_is_waited_for_can_serve_more_tasks_at_once() -> None:
     bound = diagnosis(Bound.STORAGE, 0.7, twice=1.54)
     new = run(setup=hardware("nvme GOLD P31, PCIe 3 x1"))

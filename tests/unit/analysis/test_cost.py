@@ -261,6 +261,15 @@ def test_a_size_that_was_not_measured_is_scaled_from_the_nearest() -> None:
     assert row.basis.endswith("in proportion to the size, 0.5 times")
 
 
+def test_a_node_that_was_measured_at_this_size_counts_before_a_scaled_one() -> None:
+    measured = probed(figure(40.0))
+    scaled = probed(figure(1.0, size_bytes=16 * MB), node="worker2", identity="p2")
+    assert costs({2: 30.0}, scaled, measured).single_seconds == 40.0
+    assert costs({2: 30.0}, measured, scaled).single_node == "worker1"
+    nearly = probed(figure(39.0, size_bytes=255 * MB), node="worker2", identity="p2")
+    assert costs({2: 30.0}, measured, nearly).single_seconds == 39.0, "texts end with a line"
+
+
 def test_a_later_run_at_a_size_farther_off_does_not_count() -> None:
     runs = (probed(figure(3.0)), probed(figure(0.1, size_bytes=64 * MB), identity="p2"))
     assert costs({4: 46.0}, *runs).single_run == "p1"

@@ -124,6 +124,13 @@ def test_a_number_of_boards_in_a_column_is_the_number_of_workers() -> None:
     assert all("workers" not in point.conditions for point in desktop)
 
 
+def test_the_board_of_a_table_without_a_column_for_it_is_known() -> None:
+    """Tables 12 to 18 are of one board, which their text says."""
+    for point in points("lee-oh-park-2021-table-14", storage="microSD1"):
+        assert point.machine == {"storage": "sd card", "board": "4b"}
+    assert {point.machine["board"] for point in points("lee-oh-park-2021-table-20")} >= {"3b"}
+
+
 def test_text_is_no_number() -> None:
     with pytest.raises(UsageError, match="no number with quantity 'cpu'"):
         points("lee-park-2026-table-08", quantity="cpu")

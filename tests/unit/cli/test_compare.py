@@ -20,7 +20,7 @@ from boardcluster.analysis.result_sets import MatchOutcome, ResultSetComparison
 from boardcluster.cli.app import app
 from boardcluster.errors import BoardclusterError, ClusterError, EmptySelectionError, UsageError
 from boardcluster.records import AttemptState, Engine, Verdict
-from boardcluster.report.compared import describe
+from boardcluster.report.compared import COMPARISON, describe
 from boardcluster.store import Store
 
 SLOW = (40.0, 41.0, 42.0)
@@ -247,6 +247,17 @@ def test_a_published_number_inside_our_interval(tmp_path: Path) -> None:
     far = compare("a", where, home_with(tmp_path / "far", "a", (80.0, 81.0, 82.0)))
     assert far.matches[0].outcome is MatchOutcome.OUTSIDE
     assert match.outcome is MatchOutcome.INSIDE
+
+
+def test_a_ratio_to_a_published_number_is_said_to_be_of_the_arithmetic_mean(tmp_path: Path) -> None:
+    own = home_with(tmp_path / "a", "a", (20.0, 40.0, 60.0))
+    found = compare("a", f"{TERASORT}?storage=UFS&nodes=4&data_size=500MB", own)
+    (match,) = found.matches
+    assert match.ratio is not None
+    assert match.ratio.value == pytest.approx(40.0 / match.second.mean)
+    assert any("arithmetic mean" in line for line in describe(found).method)
+    meaning = next(row.field.meaning for row in COMPARISON if row.field.name == "ratio")
+    assert "beside a published number, arithmetic mean" in meaning
 
 
 def test_two_papers() -> None:

@@ -299,6 +299,18 @@ def test_latex_writes_a_file_for_each_table(home: Path, tmp_path: Path) -> None:
     assert export(home, "--format", "latex", "-o", str(folder), "--force").exit_code == 0
 
 
+def test_latex_shows_no_effect_of_other_work_like_the_report(tmp_path: Path) -> None:
+    home, folder = tmp_path / "boards", tmp_path / "tables"
+    for place, samples in enumerate(("1000", "2000"), start=1):
+        seconds = tuple(place * one for one in SECONDS)
+        fields: dict[str, Any] = {"workload": "pi", "parameters": {"pi.samples": samples}}
+        stock(home, f"20260801-{place}", seconds, size_bytes=0, **fields)
+    assert export(home, "--format", "latex", "-o", str(folder)).exit_code == 0
+    written = "".join(path.read_text() for path in folder.glob("*.tex"))
+    assert "times" in written
+    assert "effect of changing one factor" not in written
+
+
 def test_a_file_that_is_there_is_refused_without_force(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("mine\n")

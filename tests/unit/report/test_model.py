@@ -95,6 +95,25 @@ def test_noise_is_not_called_a_difference(make: Make, campaign: Campaign) -> Non
     assert report.headline_finding.ratio == ""
 
 
+def test_notes_on_speed_up_say_of_which_size_they_are(make: Make, campaign: Campaign) -> None:
+    plan = ((1, 1), (1, 2), (2, 2), (3, 1), (3, 2), (6, 2))
+    runs = [
+        make(place, Engine.SPARK, 10.0 * size, workers=workers, size_bytes=size * 10**9)
+        for place, (size, workers) in enumerate(plan)
+    ]
+    [table] = tables(build_report(runs, [campaign], cluster=None), "workload-wordcount-workers")
+    beginnings = {note.partition(": ")[0] for note in table.note.split(". ")}
+    assert beginnings == {
+        "Spark, the same work, 1 GB",
+        "Spark, the same work, 3 GB",
+        "Spark, work that grows with the workers, 1 GB per worker",
+        "Spark, work that grows with the workers, 3 GB per worker",
+    }
+    one_size = [run for run in runs if run.trial.size_bytes == 10**9]
+    [table] = tables(build_report(one_size, [campaign], cluster=None), "workload-wordcount-workers")
+    assert "1 GB" not in table.note
+
+
 def test_a_single_engine_is_reported_alone(make: Make, campaign: Campaign) -> None:
     runs = [make(place, Engine.SPARK, 20.0 + place) for place in range(3)]
     report = build_report(runs, [campaign], cluster=None)

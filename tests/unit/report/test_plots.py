@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builders import make_energy
+from tests.builders import make_energy, make_power
 from tests.unit.analysis.telemetry import DURATION_SECONDS, node
 
 from boardcluster.analysis.cells import Cell, summarise
@@ -253,6 +253,19 @@ def test_speed_up_says_what_it_is_against(world: World) -> None:
     assert "Hollow: 1 ratio is of one run: no interval." in found.caption
 
 
+def test_lines_of_work_that_grows_say_how_much_each_worker_has(world: World) -> None:
+    made = [
+        world.run(20 * size, workers=workers, size_bytes=size * workers * GB)
+        for size in (1, 3)
+        for workers in (1, 2, 4)
+    ]
+    figure = next(row for row in speed_up(node_scalings(world.cells(made))) if "grown" in row.name)
+    assert isinstance(figure.body, Lines)
+    labels = [row.label for row in figure.body.series]
+    assert labels == ["Spark, 1 GB per worker", "Spark, 3 GB per worker"]
+    assert len({row.style for row in figure.body.series}) == 2
+
+
 def test_times_by_size_are_in_gigabytes(world: World) -> None:
     [figure] = times_by_size(
         world.cells([world.run(5 + 10 * size, size_bytes=size * GB) for size in (1, 2, 4)])
@@ -472,6 +485,17 @@ def test_energy_says_how_it_was_found(world: World) -> None:
     inexact = {"energy": replace(exact["energy"], uncertainty_joules=5.0)}
     [figure, _] = energy(world.cells([world.run(10, size_bytes=GB, measured=inexact)] * 2))
     assert "widened by what the meters may be wrong by" in figure.caption
+
+
+def test_energy_that_was_metered_in_part_is_not_called_wholly_modelled(world: World) -> None:
+    whole = joules(200, EnergyMethod.MODELLED)["energy"]
+    model = make_power(40, meter="model of pi4", kind="model", method=EnergyMethod.MODELLED)
+    silent = make_power(None, nodes=("pi4",))
+    for powers, is_said in (((make_power(160), model), True), ((model, silent), False)):
+        measured = {"energy": replace(whole, powers=powers)}
+        figure = energy(world.cells([world.run(10, size_bytes=GB, measured=measured)]))[0]
+        assert ("part of it was modelled" in figure.caption) is is_said
+        assert ("no meter measured it" in figure.caption) is not is_said
 
 
 def test_without_energy_there_is_no_figure_of_it(world: World) -> None:

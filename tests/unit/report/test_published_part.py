@@ -93,6 +93,42 @@ def test_nothing_is_compared_with_other_work_or_other_boards(
     assert published_part(Source.of(_results(make, setup, point, **more), [campaign])) is None
 
 
+def _beside_a_card(
+    make: Make, setup: Fingerprint, board: str, **more: Any
+) -> tuple[list[Result], ResultPoint]:
+    """Runs like a cell of a table that has no column for the board, on a card in boards."""
+    name = "lee-oh-park-2021-table-14"
+    side = published_result_set(name, {"storage": "microSD1"}, index=read_index(), asked=name)
+    point = next(row for row in side.points if row.conditions["workers"] == 4)
+    hardware = (f"pi0: {board}, 8 GiB, sd SC64G",)
+    found = replace(setup, emulated=False, hardware=hardware)
+    return _results(make, found, point, **more), point
+
+
+def test_boards_that_the_papers_table_has_no_column_for_are_compared_too(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    same, point = _beside_a_card(make, fingerprint, "Raspberry Pi 4 Model B")
+    part = published_part(Source.of(same, [campaign]))
+    assert part is not None
+    titles = [column.title for column in part.tables[0].columns]
+    rows = [dict(zip(titles, row, strict=True)) for row in part.tables[0].rows]
+    [row] = [row for row in rows if row["Source"] == point.source]
+    assert (row["Paper's copies of a block"], row["Our copies"]) == ("3", "as profile default")
+    other, _ = _beside_a_card(make, fingerprint, "Raspberry Pi 5 Model B")
+    assert published_part(Source.of(other, [campaign])) is None
+
+
+@pytest.mark.parametrize(("copies", "compared"), [(1, False), (3, True), (0, True)])
+def test_other_copies_of_a_block_are_not_the_same_conditions(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint, copies: int, compared: bool
+) -> None:
+    runs, point = _beside_a_card(make, fingerprint, "Raspberry Pi 4 Model B", replication=copies)
+    part = published_part(Source.of(runs, [campaign]))
+    shown = [text for table in part.tables for row in table.rows for text in row] if part else []
+    assert (point.source in shown) is compared
+
+
 def test_plain_emulated_nodes_are_no_boards(
     make: Make, campaign: Campaign, fingerprint: Fingerprint
 ) -> None:

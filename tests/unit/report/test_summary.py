@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_energy, make_power
 from tests.unit.analysis.advising import diagnosis, facts, use
 from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
@@ -17,6 +18,7 @@ from boardcluster.records import (
     AttemptState,
     Campaign,
     Checksum,
+    EnergyMethod,
     Engine,
     Fingerprint,
     PlannedFault,
@@ -62,7 +64,9 @@ def test_the_largest_difference_that_is_shown_comes_first(make: Make, campaign: 
     )
     point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
     assert point.name == "What differs most"
-    assert point.sentence == "WordCount over 256 MB: 2.0 times as fast on Spark as on MapReduce"
+    assert point.sentence == (
+        "WordCount over 256 MB, checksum crc32c: 2.0 times as fast on Spark as on MapReduce"
+    )
     assert point.certainty.startswith("95 % interval of the ratio 1.9")
     assert point.section == "workload-wordcount"
     assert point.emulated
@@ -79,6 +83,40 @@ def test_other_things_than_engines_count(make: Make, campaign: Campaign) -> None
         "WordCount over 256 MB on Spark: 1.34 times as fast with checksum null as with"
         " checksum crc32c"
     )
+
+
+def test_the_largest_difference_says_in_what_it_holds(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    """Only with one profile, one replication and one medium it is as large as that."""
+    setups = {
+        medium: replace(fingerprint, twin=f"4 x rpi-5b with {medium}") for medium in ("nvme", "sd")
+    }
+    special = {"profile": "upstream", "replication": 1, "setup": setups["nvme"]}
+    runs = _runs(
+        make,
+        (SPARK, (10.0, 10.2, 10.1), special),
+        (MAPREDUCE, (40.0, 41.0, 40.5), special),
+        (SPARK, (30.0, 30.3, 30.1), {"setup": setups["sd"]}),
+        (MAPREDUCE, (40.0, 40.3, 40.1), {"setup": setups["sd"]}),
+    )
+    point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
+    assert point.sentence == (
+        "WordCount over 256 MB, profile upstream, replication 1, on rpi-5b with nvme: 4.0 times as"
+        " fast on Spark as on MapReduce"
+    )
+
+
+def test_more_workers_help_in_the_settings_that_are_named(make: Make, campaign: Campaign) -> None:
+    null = {"checksum": Checksum.NULL}
+    runs = _runs(
+        make,
+        (SPARK, (40.0, 41.0, 40.5), {"workers": 1, **null}),
+        (SPARK, (10.0, 10.2, 10.1), {"workers": 4, **null}),
+        (SPARK, (11.0, 11.2, 11.1), {"workers": 4}),
+    )
+    point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
+    assert point.sentence.startswith("WordCount over 256 MB on Spark, checksum null: 4.0 times as")
 
 
 def test_more_work_is_no_difference(make: Make, campaign: Campaign) -> None:
@@ -399,6 +437,23 @@ def test_only_times_of_yarn_include_its_start_up(
     report = build_report(runs, [campaign], cluster=None)
     assert said in block(report, "methods")
     assert said in part(report, "method").text[0]
+
+
+def test_methods_name_the_meters_of_energy_that_was_modelled_in_part(
+    make: Make, campaign: Campaign
+) -> None:
+    model = make_power(40, meter="model of pi4", kind="model", method=EnergyMethod.MODELLED)
+    how = "modelled from each node's idle and stress power and its CPU utilisation"
+    for powers, said in (
+        (
+            (make_power(160), model),
+            f"Energy was metered in part by plug (shelly) and otherwise {how}.",
+        ),
+        ((model,), f"Energy was {how}."),
+    ):
+        energy = make_energy(200, method=EnergyMethod.MODELLED, level=0, powers=powers)
+        runs = [make(place, SPARK, 20.0 + place, measured={"energy": energy}) for place in (0, 1)]
+        assert said in block(build_report(runs, [campaign], cluster=None), "methods")
 
 
 def test_methods_say_the_dilation(make: Make, campaign: Campaign, fingerprint: Fingerprint) -> None:

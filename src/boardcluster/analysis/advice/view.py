@@ -12,6 +12,7 @@ from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
 from boardcluster.analysis.inference import CampaignDrift, find_drift, observe
 from boardcluster.analysis.phases import submission_of
+from boardcluster.analysis.scaling import setup_of
 from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.factors import levels
 from boardcluster.records import (
@@ -167,10 +168,12 @@ def _engine_phase(name: str, names: Container[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Runs of the same settings on the same engine, in run order; there is at least one."""
+    """Runs of the same settings on the same engine and hardware, in run order; at least one."""
 
     runs: tuple[RunView, ...]
     """The runs."""
+    hardware: str = ""
+    """Their boards and media; empty where all groups have the same, and where they are emulated."""
     of_size: bool = False
     """Whether what is said of them holds for their size alone: for another, something else does."""
 
@@ -220,13 +223,18 @@ class Group:
 
     @property
     def where(self) -> str:
-        """Its settings for people: ``terasort on mapreduce, 1 GB, 4 workers, 3 runs``."""
+        """Its settings for people: ``terasort on mapreduce, 1 GB, 4 workers, 3 runs``.
+
+        With boards and media, where those of other groups are others.
+        """
         trial = self.trial
         size = format_bytes(trial.size_bytes) if trial.size_bytes else ""
         own = settings(trial, security=self.typical.fingerprint.security)
         workers = format_count(trial.workers, "worker")
         count = f"{len(self.runs)} runs" if len(self.runs) > 1 else "one run"
-        parts = [self._job, size, workers, f"profile {trial.profile}", own, count, self.emulated]
+        on = f"on {self.hardware}" if self.hardware else ""
+        parts = [self._job, size, workers, f"profile {trial.profile}", own, count, on]
+        parts.append(self.emulated)
         return ", ".join(part for part in parts if part)
 
 
@@ -257,8 +265,12 @@ class View:
         for run in _runs(evidence):
             kept.setdefault(_settings(run), []).append(run)
         groups = [sorted(runs, key=lambda run: run.attempt.started_utc) for runs in kept.values()]
+        several = len({_hardware(runs[0]) for runs in groups}) > 1
         return cls(
-            groups=tuple(Group(runs=tuple(runs)) for runs in groups),
+            groups=tuple(
+                Group(runs=tuple(runs), hardware=_hardware(runs[0]) if several else "")
+                for runs in groups
+            ),
             cells=summarise(evidence.results) if evidence.cells is None else evidence.cells,
             cluster=evidence.cluster,
             compared=evidence.compared,
@@ -320,4 +332,10 @@ def _settings(run: RunView) -> tuple[object, ...]:
         *levels(trial),
         trial.arguments,
         *(run.fingerprint.emulated, run.fingerprint.twin),
+        _hardware(run),
     )
+
+
+def _hardware(run: RunView) -> str:
+    """Boards and media of a run; empty for emulated nodes, whose twin says what they stand for."""
+    return "" if run.fingerprint.emulated else setup_of(_result(run))

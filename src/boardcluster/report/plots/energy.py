@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from boardcluster.analysis.cells import Cell
-from boardcluster.analysis.efficiency import Amount, Efficiency, efficiency_of
+from boardcluster.analysis.efficiency import Amount, Efficiency, efficiency_of, metered_parts
 from boardcluster.records import EnergyMethod
 from boardcluster.report import words
 from boardcluster.report.plots.bar_figures import (
@@ -20,6 +20,10 @@ from boardcluster.report.plots.figure import Bar, Figure, Style
 __all__ = ["energy"]
 
 _MODELLED = "Modelled energy is computed from CPU utilisation; no meter measured it."
+_PARTLY = (
+    "Energy is called modelled where part of it was modelled: that of nodes without a meter is"
+    " computed from CPU utilisation."
+)
 
 _WIDENED = "They are widened by what the meters may be wrong by."
 
@@ -77,7 +81,8 @@ def _figures(
     }
     methods = {id(cell): efficiency.method for cell, efficiency in efficiencies}
     known = [cell for cell, _ in efficiencies if amounts[id(cell)].value is not None]
-    modelled = any(methods[id(cell)] is EnergyMethod.MODELLED for cell in known)
+    modelled = [cell for cell in known if methods[id(cell)] is EnergyMethod.MODELLED]
+    how = _PARTLY if any(map(_is_partly_metered, modelled)) else _MODELLED
     inexact = any(efficiency.uncertainty for _, efficiency in efficiencies)
 
     def energy_bar(cell: Cell, label: str, style: Style) -> Bar:
@@ -98,7 +103,7 @@ def _figures(
             f"{what}{more}.",
             ERROR_BARS,
             _WIDENED if inexact else "",
-            _MODELLED if modelled else "",
+            how if modelled else "",
             _missing(efficiencies, field),
         ),
         x_label=label,
@@ -110,6 +115,17 @@ def _figures(
             "runs_with_energy": amounts[id(cell)].count,
             "method": str(methods[id(cell)] or ""),
         },
+    )
+
+
+def _is_partly_metered(cell: Cell) -> bool:
+    """Whether meters recorded part of an energy of its runs that is called modelled."""
+    energies = (run.measurement.energy for run in cell.results if run.measurement)
+    return any(
+        energy is not None
+        and energy.method is EnergyMethod.MODELLED
+        and bool(metered_parts(energy))
+        for energy in energies
     )
 
 

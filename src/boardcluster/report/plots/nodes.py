@@ -33,6 +33,7 @@ from boardcluster.report.plots.cells import (
     workload_groups,
 )
 from boardcluster.report.plots.figure import Figure, Lines, Point, Series
+from boardcluster.report.ratio_words import work_size
 
 __all__ = ["speed_up", "times_by_nodes", "times_by_size"]
 
@@ -249,6 +250,8 @@ def _scaling(
     firsts = [row.cells[0] for row in rows]
     hidden = ["workers", "size_bytes"] if scaled else ["workers"]
     labels = [series_label(cell, firsts, without=hidden) for cell in firsts]
+    if scaled and len({work_size(row) for row in rows}) > 1:
+        labels = [f"{label}, {work_size(row)}" for label, row in zip(labels, rows, strict=True)]
     series = tuple(
         Series(
             label=label,
