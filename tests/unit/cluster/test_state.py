@@ -17,7 +17,7 @@ from boardcluster.cluster.state import (
     remove_state,
     save_state,
 )
-from boardcluster.errors import CapacityError, ClusterError, HostError
+from boardcluster.errors import DriverSpaceError, ClusterError, HostError
 from boardcluster.fetch.cache import write_atomically
 from boardcluster.records import DiskLimits, NodeLimits
 from boardcluster.remote.base import ProcessRef
@@ -162,8 +162,8 @@ def test_the_content_is_on_disk_before_it_gets_its_name(
 @pytest.mark.parametrize(
     ("number", "kind"),
     [
-        (errno.ENOSPC, CapacityError),
-        (errno.EDQUOT, CapacityError),
+        (errno.ENOSPC, DriverSpaceError),
+        (errno.EDQUOT, DriverSpaceError),
         (errno.EROFS, HostError),
         (errno.EIO, HostError),
     ],
