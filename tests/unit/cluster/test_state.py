@@ -17,7 +17,7 @@ from boardcluster.cluster.state import (
     remove_state,
     save_state,
 )
-from boardcluster.errors import DriverSpaceError, ClusterError, HostError
+from boardcluster.errors import ClusterError, DriverSpaceError, HostError
 from boardcluster.fetch.cache import write_atomically
 from boardcluster.records import DiskLimits, NodeLimits
 from boardcluster.remote.base import ProcessRef
