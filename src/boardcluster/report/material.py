@@ -23,9 +23,9 @@ from boardcluster.report.evidence import Evidence
 from boardcluster.report.source import Source
 from boardcluster.tuning.summary import TuningSummary
 
-__all__ = ["Material"]
+__all__ = ["OTHER_WORK_WITH_A_FAULT", "Material"]
 
-_OTHER_WORK_WITH_A_FAULT = (Engine.HTTP, Engine.GALERA)
+OTHER_WORK_WITH_A_FAULT = (Engine.HTTP, Engine.GALERA)
 """Requests of a farm fail, and the load of a database goes on until it has its server again. A file
 system holds the same blocks at the end."""
 
@@ -62,7 +62,7 @@ class Material:
             row
             for row in factor_effects(cells)
             if row.factor not in self.evidence.work_parameters
-            and not (row.factor == "fault" and row.faster.engine in _OTHER_WORK_WITH_A_FAULT)
+            and not (row.factor == "fault" and row.faster.engine in OTHER_WORK_WITH_A_FAULT)
         ]
         return in_family(effects, node_scalings(cells), self.source.campaigns)
 

@@ -8,7 +8,7 @@ change.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis.advice import Advice
@@ -37,6 +37,7 @@ __all__ = [
     "summary_section",
 ]
 
+_BOARDS = "boards and media"
 _SAID_ELSEWHERE = ("workload", "engine", "size_bytes", "workers")
 
 
@@ -143,23 +144,44 @@ def _conditions(one: Cell, other: Cell, cells: Sequence[Cell]) -> str:
     Engine, size and workers are said elsewhere. Without the rest the difference would seem to hold
     for every profile and medium, say.
     """
-    alike = [_said_of(cell) for cell in cells if cell.workload == one.workload]
-    common = [row for row in _said_of(one) if row in _said_of(other)]
-    return ", ".join(row[1] for row in common if any(row not in said for said in alike))
+    alike = [cell for cell in cells if cell.workload == one.workload]
+    keys = {
+        row.name: sorted({key for cell in alike for key in row.level(cell.trial)})
+        for row in FACTORS
+        if row.kind is dict
+    }
+    # Which boards take part follows from the number of workers.
+    as_many = [cell for cell in alike if cell.workers in (one.workers, other.workers)]
+    theirs = [_said_of(cell, keys) for cell in (one, other)]
+    found = []
+    for row in theirs[0]:
+        compared = as_many if row[0] == _BOARDS else alike
+        if row in theirs[1] and any(row not in _said_of(cell, keys) for cell in compared):
+            found.append(row[1])
+    return ", ".join(found)
 
 
-def _said_of(cell: Cell) -> list[tuple[str, str]]:
-    """Each condition of a cell but engine, size and workers: its name, and its words."""
+def _said_of(cell: Cell, keys: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Each condition of a cell but engine, size and workers: its name, and its words.
+
+    ``keys`` are those of settings and parameters that any cell to compare with has.
+    """
     found: list[tuple[str, str]] = []
     for row in FACTORS:
         level = row.level(cell.trial)
         if row.kind is dict:
-            found += [(f"{row.name} {key}", row.words({key: level[key]})) for key in sorted(level)]
+            found += [
+                (
+                    f"{row.name} {key}",
+                    row.words({key: level[key]}) if key in level else f"default {key}",
+                )
+                for key in keys[row.name]
+            ]
         elif row.name not in _SAID_ELSEWHERE:
             found.append((row.name, row.words(level)))
     found.append(("security", f"security {cell.configuration.security}"))
     if setup := setup_of(cell.results[0]):
-        found.append(("boards and media", f"on {setup}"))
+        found.append((_BOARDS, f"on {setup}"))
     return found + [row for row in cell.setup if row[0] not in OF_NODES]
 
 
@@ -169,7 +191,7 @@ def _value(factor: str, value: str, cell: Cell) -> str:
         return f"on {words.engine_name(Engine(value))}"
     if factor == "concurrency":
         return "with one job after the other" if value == "1" else f"with {value} jobs at once"
-    if factor == "boards and media":
+    if factor == _BOARDS:
         return f"on {value}"
     if row := FACTORS_BY_NAME.get(factor):
         return f"with {row.words(row.level(cell.trial))}"
@@ -240,10 +262,14 @@ def _alone(source: Source) -> KeyPoint | None:
     """That there is nothing to compare; None without any cell."""
     if not source.cells:
         return None
+    same_work = "do the same work and " if len(source.cells) > 1 else ""
+    advice = "To see a difference, run a second engine, number of workers or medium."
+    if same_work:
+        advice = "Where what varies changes the work, compare what the workload itself measures."
     return KeyPoint(
         name="Nothing to compare",
-        sentence="No two configurations differ in exactly one factor",
-        certainty="To see a difference, run a second engine, number of workers or medium.",
+        sentence=f"No two configurations {same_work}differ in exactly one factor",
+        certainty=advice,
         section=workload_anchor(source.cells[0].workload),
         emulated=source.is_emulated(source.results),
     )

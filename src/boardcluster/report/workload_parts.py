@@ -11,7 +11,7 @@ from boardcluster.report import words
 from boardcluster.report.bounds import bounds_part
 from boardcluster.report.efficiency_part import Declared, efficiency_part
 from boardcluster.report.evidence import Evidence, key_of, representatives
-from boardcluster.report.material import Material
+from boardcluster.report.material import OTHER_WORK_WITH_A_FAULT, Material
 from boardcluster.report.parts import Part, named, present
 from boardcluster.report.plots import (
     intermediate,
@@ -71,6 +71,7 @@ def _parts(material: Material, cells: Sequence[Cell]) -> Iterator[Part]:
         factor
         for factor in (*_FACTORS, *sorted({key for cell in cells for key in cell.trial.settings}))
         if len({factor_words(cell, factor) for cell in cells}) > 1
+        and not (factor == "fault" and cells[0].engine in OTHER_WORK_WITH_A_FAULT)
     ]
     by_factor = [row for factor in factors for row in times_by_factor(cells, factor)]
     found = (

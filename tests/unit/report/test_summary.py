@@ -107,6 +107,38 @@ def test_the_largest_difference_says_in_what_it_holds(
     )
 
 
+def test_the_largest_difference_says_that_it_holds_with_defaults(
+    make: Make, campaign: Campaign
+) -> None:
+    blocks = {"settings": {"dfs.blocksize": "268435456"}}
+    runs = _runs(
+        make,
+        (SPARK, (10.0, 10.2, 10.1), {}),
+        (MAPREDUCE, (40.0, 41.0, 40.5), {}),
+        (SPARK, (30.0, 30.3, 30.1), blocks),
+        (MAPREDUCE, (40.0, 40.3, 40.1), blocks),
+    )
+    point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
+    assert point.sentence.startswith("WordCount over 256 MB, default dfs.blocksize: 4.0 times")
+
+
+def test_boards_that_follow_from_the_number_of_workers_are_not_named(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    few, many = (
+        {"workers": workers, "setup": replace(fingerprint, twin=twin)}
+        for workers, twin in ((1, "1 x rpi-5b"), (2, "1 x rpi-5b + 1 x rpi-4b"))
+    )
+    runs = _runs(
+        make,
+        (SPARK, (10.0, 10.2, 10.1), many),
+        (MAPREDUCE, (40.0, 41.0, 40.5), many),
+        (MAPREDUCE, (41.0, 42.0, 41.5), few),
+    )
+    point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
+    assert "rpi" not in point.sentence
+
+
 def test_more_workers_help_in_the_settings_that_are_named(make: Make, campaign: Campaign) -> None:
     null = {"checksum": Checksum.NULL}
     runs = _runs(
@@ -124,7 +156,9 @@ def test_more_work_is_no_difference(make: Make, campaign: Campaign) -> None:
     runs = _runs(make, (SPARK, (20.0, 20.3, 20.1), some), (SPARK, (40.0, 41.0, 40.5), more))
     source = Source.of(runs, [campaign])
     said = Evidence(work_parameters=["pi.samples"])
-    assert "Nothing to compare" in _points(report_of(source, cluster=None, evidence=said))
+    alone = _points(report_of(source, cluster=None, evidence=said))
+    assert "Nothing to compare" in alone
+    assert "do the same work and differ in exactly one factor" in str(alone)
     assert Material(source=source, cluster=None, evidence=said, probes=()).effects == ()
     assert "What differs most" in _points(report_of(source, cluster=None))
 

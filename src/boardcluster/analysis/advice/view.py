@@ -265,7 +265,12 @@ class View:
         for run in _runs(evidence):
             kept.setdefault(_settings(run), []).append(run)
         groups = [sorted(runs, key=lambda run: run.attempt.started_utc) for runs in kept.values()]
-        several = len({_hardware(runs[0]) for runs in groups}) > 1
+        # Which boards take part follows from the number of workers.
+        boards: dict[tuple[object, ...], set[str]] = {}
+        for runs in groups:
+            trial = runs[0].trial
+            boards.setdefault((trial.workers, trial.master), set()).add(_hardware(runs[0]))
+        several = any(len(names) > 1 for names in boards.values())
         return cls(
             groups=tuple(
                 Group(runs=tuple(runs), hardware=_hardware(runs[0]) if several else "")
