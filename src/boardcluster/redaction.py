@@ -20,19 +20,17 @@ _COUNTED = re.compile(r"tokens$", re.IGNORECASE)
 _SHORT = frozenset({"-p", "-P"})
 """Many programs take a password so. A number behind it is hidden, too."""
 
-# Values end before a quotation mark or a backslash, which none of them has: the JSON or TOML around
-# them must stay what it is.
 _IN_TEXT = (
     # scheme://user:password@host (RFC 3986, section 3.2.1)
-    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@?#]*:)[^\s/\"\\]+(?=@)", re.IGNORECASE),
+    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@?#]*:)[^\s/]+(?=@)", re.IGNORECASE),
     # ?sig=..., &X-Amz-Signature=..., ;AccountKey=...
     re.compile(
         r"(?P<kept>[?&;][^=&;\s]*(?:sig|signature|credential|token|secret|password|key|code)=)"
-        r"[^&;\s\"'\\]+",
+        r"[^&;\s]+",
         re.IGNORECASE,
     ),
     # Authorization: Bearer ... (RFC 6750)
-    re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[^\s\"'\\]+", re.IGNORECASE),
+    re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)\S+", re.IGNORECASE),
     # A member of a JSON object.
     re.compile(
         rf"""(?P<kept>["'][^"']*(?:{_SECRET.pattern})[^"']*["']\s*:\s*["'])[^"']*""", re.IGNORECASE

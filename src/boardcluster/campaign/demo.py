@@ -11,7 +11,7 @@ from boardcluster.campaign.propose import propose, write_spec
 from boardcluster.campaign.upkeep import nodes_words, start_cluster
 from boardcluster.capabilities import Capabilities, every_kind
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import AddressError, HostError, UsageError
+from boardcluster.errors import AddressError, HostError, SpecError, UsageError
 from boardcluster.records import ClusterSpec
 from boardcluster.services import operation
 from boardcluster.services.declaration import read_spec
@@ -73,7 +73,11 @@ def _require_no_other(home: Path) -> None:
     for path in (home / "cluster.toml", home / "running.toml"):
         if not path.exists():
             continue
-        spec = read_spec(path)
+        try:
+            spec = read_spec(path)
+        except SpecError as error:
+            hint = f"{error.hint}; or move it away, if an earlier demo left it"
+            raise SpecError(error.message, hint=hint.removeprefix("; or ")) from error
         may_be_ours = spec.capabilities.on_this_machine and spec.twin is None
         if spec.name != _NAME or not may_be_ours:
             raise UsageError(

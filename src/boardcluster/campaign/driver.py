@@ -205,12 +205,14 @@ class _Trials:
         if self._recovery is not None:
             still = self._recovery.after(trial, lost, tries=tries)
         if still:
-            usual = "see `boardcluster status`; restart with `boardcluster down` and `up`"
+            helps = (
+                way_out or "see `boardcluster status`; restart with `boardcluster down` and `up`"
+            )
             if " full" in still:
-                usual = "free space on the node"
+                helps = "free space on the node"
             raise ClusterError(
                 f"lost during campaign {self._campaign.id}: {still}; the other trials stay pending",
-                hint=f"{way_out or usual}, then {self._how_to_go_on()}",
+                hint=f"{helps}, then {self._how_to_go_on()}",
             )
 
     def _how_to_go_on(self, further: str = "") -> str:

@@ -7,6 +7,7 @@ and, where daemons and jobs have a user of their own, that everything there is d
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tarfile
@@ -162,6 +163,11 @@ class NetnsUserRemote(NetnsRemote):
                     shutil.rmtree(target)
                 Path(whole, there.name).replace(target)
             except (tarfile.TarError, OSError) as error:
+                if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise DriverSpaceError(
+                        f"the disk became full while {source} was copied from {self.name}",
+                        hint="free space there, or use a larger disk",
+                    ) from error
                 raise RemoteError(
                     f"{self.name}: {source} cannot be copied from there: {error}"
                 ) from error

@@ -70,15 +70,18 @@ __all__ = ["CampaignSummary", "Store"]
 
 _LOG = logging.getLogger(__name__)
 
-_SUMMARY = """
-    SELECT count(*) AS planned, coalesce(sum(a.state = 'ok'), 0) AS ok,
-        coalesce(sum(a.state = 'failed'), 0) AS failed,
-        coalesce(sum(a.state = 'invalid'), 0) AS invalid,
-        coalesce(sum(a.state IS NULL OR a.state = 'running'), 0) AS pending
-    FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
-        AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
-    WHERE t.campaign_id = ?
-"""
+_SUMMARY = f"""
+    SELECT count(*) AS planned, coalesce(sum(state = 'ok'), 0) AS ok,
+        coalesce(sum(state = 'failed'), 0) AS failed,
+        coalesce(sum(state = 'invalid'), 0) AS invalid,
+        coalesce(sum(state IS NULL OR state = 'running'), 0) AS pending
+    FROM (
+        SELECT {rows.STATE} AS state
+        FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
+            AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
+        WHERE t.campaign_id = ?
+    )
+"""  # noqa: S608 - constants only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,7 @@ class CampaignSummary:
     planned: int
     """Trials planned."""
     ok: int
-    """Trials whose latest attempt is ok."""
+    """Trials whose latest attempt is ok, and warm-ups of which one is."""
     failed: int
     """Trials whose latest attempt failed."""
     invalid: int

@@ -218,6 +218,26 @@ def test_a_warm_up_may_run_again_in_another_start_of_the_daemons(
     assert store.summary(other.id).ok == 1
 
 
+def test_a_warm_up_that_ran_once_is_done(
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    measurement: Measurement,
+    fingerprint: Fingerprint,
+) -> None:
+    other = replace(campaign, id="20260802-130000")
+    warm_up = replace(trials[0], id="warm", campaign_id=other.id, warm_up=True)
+    store.add_campaign(other, [warm_up])
+    store_run(store, warm_up, measurement)
+    for state in (AttemptState.FAILED, AttemptState.INVALID):
+        again = store.begin_attempt(warm_up.id, fingerprint, BEGAN)
+        assert store.states(other.id) == {"warm": AttemptState.RUNNING}
+        store.finish(again, state=state, reason="disturbed", ended_utc=BEGAN, measurement=None)
+        assert store.states(other.id) == {"warm": AttemptState.OK}
+        summary = store.summary(other.id)
+        assert (summary.ok, summary.failed, summary.invalid, summary.pending) == (1, 0, 0, 0)
+
+
 def test_a_campaign_is_stored_whole_or_not_at_all(
     store: Store, campaign: Campaign, trials: tuple[Trial, ...]
 ) -> None:
