@@ -160,10 +160,10 @@ def _hide_in_text(text: str) -> str:
 
 def _hide_value(argument: str) -> str:
     """Hide everything behind the first ``=`` that follows a name like a secret's."""
-    names = argument.split("=")[:-1]
-    for index, name in enumerate(names):
-        if _is_secret(name, "=".join(argument.split("=")[index + 1 :])):
-            return "=".join([*names[: index + 1], HIDDEN])
+    parts = argument.split("=")
+    for index, name in enumerate(parts[:-1], start=1):
+        if _is_secret(name, "=".join(parts[index:])):
+            return "=".join([*parts[:index], HIDDEN])
     return argument
 
 

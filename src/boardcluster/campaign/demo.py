@@ -76,8 +76,8 @@ def _require_no_other(home: Path) -> None:
         try:
             spec = read_spec(path)
         except SpecError as error:
-            hint = f"{error.hint}; or move it away, if an earlier demo left it"
-            raise SpecError(error.message, hint=hint.removeprefix("; or ")) from error
+            ways = filter(None, [error.hint, "move it away, if an earlier demo left it"])
+            raise SpecError(error.message, hint="; or ".join(ways)) from error
         may_be_ours = spec.capabilities.on_this_machine and spec.twin is None
         if spec.name != _NAME or not may_be_ours:
             raise UsageError(

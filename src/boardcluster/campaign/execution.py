@@ -49,6 +49,7 @@ __all__ = [
     "NO_ROOM",
     "OUTPUT_FOLDER",
     "SAFE_MODE",
+    "SAFE_MODE_WORDS",
     "Execution",
     "SubmissionOutcome",
     "attempt_tag",
@@ -74,6 +75,7 @@ OUTPUT_FOLDER = "/boardcluster/output"
 """Folder in HDFS of the outputs of attempts, each of which deletes its own."""
 
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
+SAFE_MODE_WORDS = "HDFS is in safe mode, so nothing can be written"
 SAFE_MODE = re.compile(r"SafeModeException|name ?node is in safe mode", re.IGNORECASE)
 """What whoever writes to HDFS is told when its NameNode takes nothing any more."""
 NO_ROOM = re.compile(r"File \S+ could only be written to 0 of the \d+ minReplication nodes")

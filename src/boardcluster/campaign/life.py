@@ -40,7 +40,6 @@ from boardcluster.records import (
     ClusterSpec,
     Dataset,
     OnLoss,
-    Policy,
     Result,
     Trial,
 )
@@ -141,10 +140,7 @@ def run_campaign(
             work = find_work(store, request, spec, campaign_id=new_campaign_id())  # 4
             if work.campaign is not None and not work.chosen:
                 return _outcome(store, work.campaign, work)
-            policy = request.spec.policy
-            preflight = _preflight_of_work(  # 5
-                home, spec, store, work, policy, cache=cache, live=found
-            )
+            preflight = _preflight_of_work(home, spec, store, work, cache=cache, live=found)  # 5
             if show is not None:
                 show(preflight)
             refuse_problems(preflight)
@@ -153,7 +149,9 @@ def run_campaign(
                 if work.campaign is not None:
                     require_same_text(work.campaign, work.chosen, texts)
                 campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
-                bench = Bench(policy=policy, cache=cache, progress=follow.progress, text=texts)
+                bench = Bench(
+                    policy=request.spec.policy, cache=cache, progress=follow.progress, text=texts
+                )
                 live = found if as_it_is and campaign.starts == 1 else None
                 begun = _begun_start(store, campaign)
                 with _cluster(home, live, begun, cache, follow) as cluster:  # 8
@@ -212,14 +210,14 @@ def _recovery(
         declared,
         bench.policy,
         cluster,
-        goes_on_without=_goes_on_without(work, bench.policy),
+        goes_on_without=_goes_on_without(work),
         progress=bench.progress,
     )
 
 
-def _goes_on_without(work: PlannedWork, policy: Policy) -> bool:
+def _goes_on_without(work: PlannedWork) -> bool:
     """Whether an earlier campaign continues without what may still be away."""
-    return work.campaign is not None and policy.on_loss is OnLoss.WITHOUT
+    return work.campaign is not None and work.spec.policy.on_loss is OnLoss.WITHOUT
 
 
 def _skipped_words(recovery: Recovery, campaign: Campaign) -> str:
@@ -269,13 +267,11 @@ def preview_campaign(home: Path, request: CampaignRequest, *, cache: Path) -> Pr
                 store,
                 (*work.chosen, *later),
                 cache=cache,
-                may_lack=_goes_on_without(work, request.spec.policy),
+                may_lack=_goes_on_without(work),
             )
         return Preview(
             work=work,
-            preflight=_preflight_of_work(
-                home, declared, store, work, request.spec.policy, cache=cache
-            ),
+            preflight=_preflight_of_work(home, declared, store, work, cache=cache),
             outlook=outlook,
             all_preflight=everything,
             prediction=predict_trials(home, store, declared, work.chosen),
@@ -287,7 +283,6 @@ def _preflight_of_work(
     spec: ClusterSpec,
     store: Store,
     work: PlannedWork,
-    policy: Policy,
     *,
     cache: Path,
     live: operation.LiveCluster | None = None,
@@ -301,7 +296,7 @@ def _preflight_of_work(
         cache=cache,
         live=live,
         idle=idle_settings(work.spec, work.planned),
-        may_lack=_goes_on_without(work, policy),
+        may_lack=_goes_on_without(work),
     )
 
 

@@ -18,6 +18,7 @@ from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
     NO_ROOM,
     SAFE_MODE,
+    SAFE_MODE_WORDS,
     Execution,
     SubmissionOutcome,
     attempt_tag,
@@ -43,12 +44,12 @@ from boardcluster.records import (
 )
 from boardcluster.redaction import redact
 from boardcluster.services import operation
-from boardcluster.services.disk_space import fullest_disk
+from boardcluster.services.disk_space import no_block_words
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.profile import with_settings
 from boardcluster.services.settings import by_file, refuse_idle
 from boardcluster.services.spark import spark_submit_command
-from boardcluster.services.yarn import mapreduce_command
+from boardcluster.services.yarn import HEAP_MIB, mapreduce_command
 from boardcluster.store import Store
 from boardcluster.telemetry.metering import check_meters
 from boardcluster.units import MIB, format_bytes
@@ -74,7 +75,6 @@ _KEPT_PROGRAM_BYTES = 50_000_000
 _HEAP_PART = 8
 """A MapReduce program's own JVM has one part in so many of the master's memory, since it may sample
 its input, or list many files, before it submits anything."""
-_HEAP_MIB_LEAST = 256
 _SECRET_BYTES_MOST = 1 << 20
 _OTHERS = 0o077
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -242,7 +242,7 @@ def _command(
             conf=conf,
             jar=path,
             arguments=program.arguments,
-            heap_mib=max(_HEAP_MIB_LEAST, memory_mib // _HEAP_PART),
+            heap_mib=max(HEAP_MIB, memory_mib // _HEAP_PART),
         )
     command = spark_submit_command(
         live.layout,
@@ -458,11 +458,8 @@ def _state(
 def _storage_fault(live: LiveCluster, failure: str) -> str:
     """Say why HDFS took nothing from a program that failed; empty if that was not the cause."""
     if SAFE_MODE.search(failure):
-        return "HDFS is in safe mode, so nothing can be written"
-    if not NO_ROOM.search(failure):
-        return ""
-    fullest = fullest_disk(live.layout, live.remotes)
-    return "no DataNode took a block" + (f" ({fullest})" if fullest else "")
+        return SAFE_MODE_WORDS
+    return no_block_words(live.layout, live.remotes) if NO_ROOM.search(failure) else ""
 
 
 def _with_losses(live: LiveCluster, reason: str) -> str:

@@ -28,7 +28,7 @@ from boardcluster.campaign.conditions import (
     prepare_conditions,
 )
 from boardcluster.campaign.dilation_correction import correct_for_dilation
-from boardcluster.campaign.execution import NO_ROOM, SAFE_MODE, end_submission
+from boardcluster.campaign.execution import NO_ROOM, SAFE_MODE, SAFE_MODE_WORDS, end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
 from boardcluster.campaign.job import JobRun, RunPaths
 from boardcluster.campaign.observation import NO_RUNS, EarlierRuns, Observed, observing
@@ -60,7 +60,7 @@ from boardcluster.records import (
     Verification,
     in_cell,
 )
-from boardcluster.services.disk_space import fullest_disk, sick_disks
+from boardcluster.services.disk_space import no_block_words, sick_disks
 from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.yarn import unhealthy_nodes
@@ -166,7 +166,7 @@ def run_trial(
 
     On emulated boards a warm-up runs at this machine's full speed: it warms daemons and caches as
     one at the boards' speed does, in a fraction of the time. It has no fault then, which would last
-    as long as at the boards' speed, so that the load would end before it. Where heat is modelled it
+    as long as at the boards' speed, so that the load would be over first. Where heat is modelled it
     runs like any other, since it also has to warm the boards.
 
     Raises:
@@ -438,12 +438,11 @@ def _judged(this: _Attempt, error: BoardclusterError) -> TrialEnd:
     with contextlib.suppress(BoardclusterError):
         sick += unhealthy_nodes(live.layout, live.master)
     if SAFE_MODE.search(error.message):
-        sick.append("HDFS is in safe mode, so nothing can be written")
+        sick.append(SAFE_MODE_WORDS)
     if not sick and not lost and not _OOM_WORDS.search(words):
         sick = [f"{name}: {what}" for name, what in this.standstills.items()]
     if not sick and not lost and NO_ROOM.search(error.message):
-        fullest = fullest_disk(live.layout, live.remotes)
-        sick = ["no DataNode took a block" + (f" ({fullest})" if fullest else "")]
+        sick = [no_block_words(live.layout, live.remotes)]
     if sick or lost:
         kind, named = ("storage", "; ".join(sick)) if sick else ("node_lost", ", ".join(lost))
         return TrialEnd(

@@ -145,13 +145,7 @@ def preview_tuning(home: Path, order: TuneOrder, *, cache: Path, follow: Followe
     left = 0.0
     if took is not None and pairs is not None and not finished:
         left = max(0.0, request.budget_seconds - spent_seconds - pairs - took)
-        _refuse_small_budget(
-            request.budget_seconds,
-            took,
-            request.pairs,
-            go_on="",
-            takes_size=bool(request.size_bytes),
-        )
+        _refuse_small_budget(request, request.budget_seconds, took)
     return TunePreview(
         plan=planned,
         sizes_bytes=sizes_of(request.size_bytes),
@@ -287,12 +281,11 @@ def _typical_seconds(store: Store, planned: TunePlan, declared: ClusterSpec) -> 
 
 
 def _refuse_small_budget(
+    request: TuningRequest,
     budget_seconds: float,
     run_seconds: float,
-    pairs: int,
     *,
-    go_on: str,
-    takes_size: bool,
+    go_on: str = "",
     looks_seconds: float = 0.0,
     further_seconds: float = 0.0,
 ) -> None:
@@ -303,18 +296,18 @@ def _refuse_small_budget(
     Raises:
         UsageError: with the arithmetic.
     """
-    proof = proof_seconds(run_seconds, pairs)
+    proof = proof_seconds(run_seconds, request.pairs)
     needed = run_seconds + looks_seconds + proof + run_seconds
     if budget_seconds >= needed:
         return
     looks = f", at smaller sizes {format_seconds(looks_seconds)}" if looks_seconds else ""
     raise UsageError(
         f"a budget of {format_seconds(budget_seconds)} is too small for one proof: the base takes"
-        f" {format_seconds(run_seconds)}{looks}, {pairs} pairs of two such runs with a tenth to"
-        f" spare {format_seconds(proof)}, and one run to try something; together"
+        f" {format_seconds(run_seconds)}{looks}, {request.pairs} pairs of two such runs with a"
+        f" tenth to spare {format_seconds(proof)}, and one run to try something; together"
         f" {format_seconds(needed)}",
         hint=f"allow --budget {_whole_minutes(needed + further_seconds)}min{go_on}"
-        + (", or a smaller --size" if takes_size else ""),
+        + (", or a smaller --size" if request.size_bytes else ""),
     )
 
 
@@ -358,13 +351,7 @@ def _found_record(
         or (order.start is Start.BEGIN and not unfinished)
     ):
         if typical_seconds is not None:
-            _refuse_small_budget(
-                request.budget_seconds,
-                typical_seconds,
-                request.pairs,
-                go_on="",
-                takes_size=bool(request.size_bytes),
-            )
+            _refuse_small_budget(request, request.budget_seconds, typical_seconds)
         _check_out(order.out)  # a record that nothing can come of would be in the next one's way
         return begin_record(home, request)
     if order.start is Start.BEGIN:
@@ -449,7 +436,6 @@ class _Life:
         if BASE not in record.candidates:
             params = dict(planned.base_params)
             record.add(Candidate(id=BASE, origin=BASE, settings={}, params=params))
-        again = " --continue"
         self._follow.line(f"tuning {record.request.id}, seed {record.request.seed}")
         field = SearchField(
             space=planned.space,
@@ -461,11 +447,10 @@ class _Life:
             standing = Standing(record)
             if standing.rungs:
                 _refuse_small_budget(
+                    record.request,
                     budget_seconds,
                     standing.wall_seconds(0),
-                    record.request.pairs,
-                    go_on=again,
-                    takes_size=bool(record.request.size_bytes),
+                    go_on=" --continue",
                     looks_seconds=standing.looks_seconds,
                     further_seconds=self._further_seconds(standing),
                 )

@@ -13,7 +13,7 @@ from boardcluster import __version__
 from boardcluster.campaign.begin import Start
 from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.request import single_workload
-from boardcluster.campaign.submit import UserProgram, check_program
+from boardcluster.campaign.submit import SUBMIT, UserProgram, check_program
 from boardcluster.campaign.trial_jobs import check_spark_fits
 from boardcluster.catalog.lookup import find_board
 from boardcluster.errors import BoardclusterError, CapacityError, UsageError
@@ -166,7 +166,7 @@ def plan_tuning(
             return error.message if isinstance(error, BoardclusterError) else str(error)
         return built.spark_refusal if request.engine is Engine.SPARK else ""
 
-    workload = "submit" if order.is_program else request.target
+    workload = SUBMIT if order.is_program else request.target
     rows = dimensions(spec, request.engine, workload, cores=real_cores(spec))
     free, fixed = _not_fixed(rows, declared.settings, request)
     flags = {row.name: row.values[0] for row in free if row.tunable.flags}

@@ -151,12 +151,13 @@ def _conditions(one: Cell, other: Cell, cells: Sequence[Cell]) -> str:
         if row.kind is dict
     }
     # Which boards take part follows from the number of workers.
-    as_many = [cell for cell in alike if cell.workers in (one.workers, other.workers)]
-    theirs = [_said_of(cell, keys) for cell in (one, other)]
+    said = [(cell.workers, _said_of(cell, keys)) for cell in alike]
+    as_many = [row for row in said if row[0] in (one.workers, other.workers)]
+    ours, theirs = (_said_of(cell, keys) for cell in (one, other))
     found = []
-    for row in theirs[0]:
-        compared = as_many if row[0] == _BOARDS else alike
-        if row in theirs[1] and any(row not in _said_of(cell, keys) for cell in compared):
+    for row in ours:
+        compared = as_many if row[0] == _BOARDS else said
+        if row in theirs and any(row not in conditions for _, conditions in compared):
             found.append(row[1])
     return ", ".join(found)
 

@@ -20,6 +20,7 @@ __all__ = [
     "FULL_PERCENT",
     "full_disk",
     "fullest_disk",
+    "no_block_words",
     "require_disk_space",
     "require_space_for_run",
     "require_space_of_driver",
@@ -126,6 +127,12 @@ def full_disk(layout: Layout, remote: Remote, node: NodeSpec) -> str:
         patience = _ANSWER_SECONDS * layout.dilation
         return _full(_usage(remote, layout.data(node), timeout_seconds=patience)[0])
     return ""
+
+
+def no_block_words(layout: Layout, remotes: Mapping[str, Remote]) -> str:
+    """Say of HDFS that it took no block, and which disk is the fullest now."""
+    fullest = fullest_disk(layout, remotes)
+    return "no DataNode took a block" + (f" ({fullest})" if fullest else "")
 
 
 def fullest_disk(layout: Layout, remotes: Mapping[str, Remote]) -> str:

@@ -20,6 +20,7 @@ from boardcluster.services.layout import Layout
 from boardcluster.waiting import wait_until
 
 __all__ = [
+    "HEAP_MIB",
     "JobHistory",
     "YarnApplication",
     "applications",
@@ -32,7 +33,7 @@ __all__ = [
     "unhealthy_nodes",
 ]
 
-_HEAP_MIB = 256
+HEAP_MIB = 256
 """Of clients that only submit."""
 _HISTORY_WAIT_SECONDS = 20.0
 _ANSWER_SECONDS = 20.0
@@ -90,7 +91,7 @@ def hadoop_command(
     main: str,
     arguments: Sequence[str],
     jars: Sequence[str] = (),
-    heap_mib: int = _HEAP_MIB,
+    heap_mib: int = HEAP_MIB,
 ) -> list[str]:
     """Return the command that runs a class of Hadoop, or of further jars, on the master.
 
@@ -115,7 +116,7 @@ def mapreduce_command(
     conf: str,
     jar: str,
     arguments: Sequence[str],
-    heap_mib: int = _HEAP_MIB,
+    heap_mib: int = HEAP_MIB,
 ) -> list[str]:
     """Return the command that submits a MapReduce program from the master, as ``hadoop jar`` does.
 

@@ -17,6 +17,7 @@ import dataclasses
 import hashlib
 import logging
 import sqlite3
+from collections import Counter as Tally
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,19 +70,6 @@ from boardcluster.store.rules import check_end, check_telemetry
 __all__ = ["CampaignSummary", "Store"]
 
 _LOG = logging.getLogger(__name__)
-
-_SUMMARY = f"""
-    SELECT count(*) AS planned, coalesce(sum(state = 'ok'), 0) AS ok,
-        coalesce(sum(state = 'failed'), 0) AS failed,
-        coalesce(sum(state = 'invalid'), 0) AS invalid,
-        coalesce(sum(state IS NULL OR state = 'running'), 0) AS pending
-    FROM (
-        SELECT {rows.STATE} AS state
-        FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
-            AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
-        WHERE t.campaign_id = ?
-    )
-"""  # noqa: S608 - constants only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -502,10 +490,16 @@ class Store:
         Raises:
             EmptySelectionError: there is no such campaign.
         """
-        self._campaign(campaign_id)
-        with translated(self._path):
-            counts = self._connection.execute(_SUMMARY, (campaign_id,)).fetchone()
-        return CampaignSummary(campaign_id=campaign_id, **dict(counts))
+        states = self.states(campaign_id)
+        tally = Tally(states.values())
+        return CampaignSummary(
+            campaign_id=campaign_id,
+            planned=len(states),
+            ok=tally[AttemptState.OK],
+            failed=tally[AttemptState.FAILED],
+            invalid=tally[AttemptState.INVALID],
+            pending=tally[None] + tally[AttemptState.RUNNING],
+        )
 
     def add_probe_run(self, run: ProbeRun) -> None:
         """Store one run of a probe, with its file.

@@ -72,13 +72,6 @@ _ATTEMPT = columns_of(Attempt, without=["fingerprint"])
 _ATTEMPT_COLUMNS = f"{_shown('a', _ATTEMPT)}, f.sha256 AS fingerprint_sha256, f.record AS record"
 _ATTEMPTS = "attempts a JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256"
 _LATEST = "AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)"
-STATE = """
-    CASE WHEN t.warm_up AND a.state IN ('failed', 'invalid')
-        AND EXISTS (SELECT 1 FROM attempts WHERE trial_id = t.id AND state = 'ok')
-    THEN 'ok' ELSE a.state END
-"""
-"""Of a trial with its latest attempt: a warm-up that ran once is done, however it ends when it runs
-again for another start of the daemons."""
 _RESULTS = """
     SELECT {trial}, {attempt}, {measurement}
     FROM trials t
@@ -105,12 +98,17 @@ _OF_CAMPAIGN = """
     JOIN trials t ON t.id = d.trial_id
     WHERE :campaign_id IS NULL OR t.campaign_id = :campaign_id
 """
-_STATES = f"""
-    SELECT t.id, {STATE}
+_STATES = """
+    SELECT t.id,
+        CASE WHEN t.warm_up AND a.state IN ('failed', 'invalid')
+            AND EXISTS (SELECT 1 FROM attempts WHERE trial_id = t.id AND state = 'ok')
+        THEN 'ok' ELSE a.state END
     FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
         AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
     WHERE t.campaign_id = ? ORDER BY t.position
-"""  # noqa: S608 - constants only
+"""
+"""A warm-up that ran once is done, however it ends when it runs again for another start of the
+daemons."""
 _CLOCKS = """
     SELECT m.clock_hertz, f.sha256, f.record
     FROM measurements m

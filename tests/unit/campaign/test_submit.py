@@ -220,7 +220,7 @@ def desk(live: LiveCluster, world: World, tmp_path: Path) -> Iterator[Desk]:
 def test_a_program_that_hdfs_had_no_room_for_is_not_at_fault(
     desk: Desk, script: Path, monkeypatch: pytest.MonkeyPatch, words: str, reason: str
 ) -> None:
-    monkeypatch.setattr(module, "fullest_disk", lambda *_: "")
+    monkeypatch.setattr("boardcluster.services.disk_space.fullest_disk", lambda *_: "")
     desk.world.jobs = [lambda: end(1)]
     monkeypatch.setattr(SubmissionOutcome, "failure", property(lambda _: f"exit status 1: {words}"))
     attempt, _ = desk.submit(program(script, Engine.SPARK))
